@@ -1,0 +1,1 @@
+"""Benchmarks: each module is run as scripts/bench NAME."""

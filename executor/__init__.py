@@ -1,0 +1,1 @@
+"""The command line: secure executor, simulator, experiments and diagnosis."""

@@ -1,0 +1,1 @@
+"""The learning algorithm of the paper on protocol estimators: FIT, SHARE, GET, and a simulator."""

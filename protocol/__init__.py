@@ -1,0 +1,1 @@
+"""What all parties must agree on, byte for byte: estimators, records, digests, signatures."""
