@@ -1,0 +1,1 @@
+"""The paper's experiment and its extensions: data by hash, split, metrics, statistics, tables, figures."""
