@@ -1,0 +1,152 @@
+"""One encoder, one decoder and one digest for every record (docs/formats/records-v1.md).
+
+Records are a subset of JSON with exactly one spelling: keys sorted by code point, no white space, UTF-8 in
+Unicode form NFC, whole numbers that every language holds exactly. Fractional numbers travel as text,
+because two programs may print one float in two ways. `decode` accepts what `encode` writes and nothing
+else, so what was signed is what is read.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from typing import Any, TypeAlias
+
+from protocol.digest import Digest
+from protocol.errors import EncodingError
+
+Record: TypeAlias = bool | int | str | list["Record"] | dict[str, "Record"] | None
+
+MAX_INTEGER = 2**53 - 1
+MAX_DEPTH = 16
+MAX_BYTES = 1 << 20
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_LONGEST_NUMBER = len(str(-MAX_INTEGER))
+
+
+def encode(record: Record, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """Write a record in its one form, or raise if it has none."""
+    _check(record, 1)
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    raw = text.encode()
+    if len(raw) > max_bytes:
+        raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
+    return raw
+
+
+def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
+    """Read a record from its one form and refuse every other byte string."""
+    if type(raw) is not bytes:
+        raise EncodingError("RECORD_TYPE", f"a record is read from bytes, not {type(raw).__name__}")
+    if len(raw) > max_bytes:
+        raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
+    _check_nesting(raw)
+    try:
+        record: Record = json.loads(
+            raw.decode(),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_no_float,
+            parse_constant=_no_float,
+        )
+    except UnicodeDecodeError as error:
+        raise EncodingError("RECORD_TEXT", f"byte {error.start} is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise EncodingError("RECORD_SYNTAX", f"not a record: {error.msg} at character {error.pos}") from error
+    if encode(record, max_bytes=max_bytes) != raw:
+        raise EncodingError("RECORD_NOT_CANONICAL", "another spelling of a record than its canonical one")
+    return record
+
+
+def digest(record: Record) -> Digest:
+    """Return the SHA-256 of the record's one form."""
+    return Digest.of(encode(record))
+
+
+def float_text(number: float) -> str:
+    """Write a finite float as the shortest decimal that reads back as the same float; zero has no sign."""
+    if type(number) is not float:
+        raise EncodingError("RECORD_TYPE", f"{type(number).__name__} is not a float")
+    if not math.isfinite(number):
+        raise EncodingError("RECORD_FLOAT", f"{number} is not finite")
+    return repr(number + 0.0)
+
+
+def parse_float(text: str) -> float:
+    """Read a float from its one text and refuse every other spelling of it."""
+    if type(text) is not str:
+        raise EncodingError("RECORD_TYPE", f"a float is written as text, not {type(text).__name__}")
+    try:
+        number = float(text)
+        canonical = float_text(number)
+    except (ValueError, EncodingError) as error:
+        raise EncodingError("RECORD_FLOAT", f"{text[:40]!r} is not a finite number") from error
+    if canonical != text:
+        raise EncodingError("RECORD_FLOAT", f"{text[:40]!r} is written {canonical!r}")
+    return number
+
+
+def _check(record: Any, depth: int) -> None:
+    kind = type(record)
+    if kind is str:
+        _check_text(record)
+    elif kind is int:
+        if not -MAX_INTEGER <= record <= MAX_INTEGER:
+            raise EncodingError("RECORD_INTEGER", "a whole number is beyond 2**53-1")
+    elif kind is dict or kind is list:
+        # Recursion is safe here: the depth limit is far below the interpreter's.
+        if depth > MAX_DEPTH:
+            raise EncodingError("RECORD_DEPTH", f"nested more than {MAX_DEPTH} deep")
+        for item in record:
+            _check(item, depth + 1)
+        if kind is dict:
+            for key, item in record.items():
+                if type(key) is not str:
+                    raise EncodingError("RECORD_TYPE", f"a key is {type(key).__name__}, not text")
+                _check(item, depth + 1)
+    elif kind is float:
+        raise EncodingError("RECORD_FLOAT", "a float is not written as a number")
+    elif record is not None and kind is not bool:
+        raise EncodingError("RECORD_TYPE", f"a record cannot hold {kind.__name__}")
+
+
+def _check_text(text: str) -> None:
+    if text.isascii() and text.isprintable():
+        return
+    if _CONTROL.search(text):
+        raise EncodingError("RECORD_TEXT", "text holds a control character or half a character")
+    if not unicodedata.is_normalized("NFC", text):
+        raise EncodingError("RECORD_TEXT", "text is not in Unicode form NFC")
+
+
+def _check_nesting(raw: bytes) -> None:
+    """Refuse deep nesting before a parser sees it, whatever stack that parser has."""
+    depth = 0
+    for match in _TOKEN.finditer(raw):
+        first = raw[match.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise EncodingError("RECORD_DEPTH", f"nested more than {MAX_DEPTH} deep")
+        elif first in b"]}":
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, Record]]) -> dict[str, Record]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise EncodingError("RECORD_DUPLICATE_KEY", "an object has one key twice")
+    return record
+
+
+def _integer(text: str) -> int:
+    # Length first: reading a number of a million digits takes time that grows with its square.
+    if len(text) > _LONGEST_NUMBER:
+        raise EncodingError("RECORD_INTEGER", "a whole number is beyond 2**53-1")
+    return int(text)
+
+
+def _no_float(text: str) -> None:
+    raise EncodingError("RECORD_FLOAT", f"{text[:40]} is not written as a number")

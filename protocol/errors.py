@@ -1,0 +1,167 @@
+"""Every refusal of the project: a stable code, its cause in this case, and the remedy.
+
+    AttestreeError
+    └── DataError               the data lies
+        ├── DigestError         a hash that is not the one spelling of a SHA-256
+        ├── IdentifierError     a name outside the grammar
+        ├── EncodingError       bytes that are not the canonical form of anything
+        ├── TreeError           a tree that is not a tree, or beyond the limits
+        ├── ShareError          a bundle of estimators that breaks its rules
+        ├── RecordError         a well-formed record with wrong content
+        ├── SignatureError      a key or signature that proves nothing
+        └── LifecycleError      a transition that the life cycle does not have
+
+What fails for another reason (the ledger by phase, the sandbox) gets its own branch under `AttestreeError`,
+with its codes in `TABLE`, when that part of the project needs it. Codes are never renamed or given a second
+meaning.
+"""
+
+from typing import NamedTuple
+
+
+class AttestreeError(Exception):
+    """A refusal that a program can act on by `code` and a person by `cause` and `remedy`."""
+
+    code: str
+    cause: str
+    remedy: str
+
+    def __init__(self, code: str, cause: str, remedy: str | None = None) -> None:
+        row = TABLE.get(code)
+        if row is None and remedy is None:
+            raise ValueError(f"error code {code!r} is not in the table and brings no remedy")
+        if row is not None and not isinstance(self, row.error):
+            raise ValueError(f"error code {code} belongs to {row.error.__name__}, not {type(self).__name__}")
+        self.code = code
+        self.cause = cause
+        self.remedy = remedy if remedy is not None else TABLE[code].remedy
+        super().__init__(code, cause, self.remedy)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.cause}. {self.remedy}"
+
+
+class DataError(AttestreeError):
+    """The data lies: what was received is not what it claims to be."""
+
+
+class DigestError(DataError):
+    """A text or byte string is not a SHA-256 digest in its one spelling."""
+
+
+class IdentifierError(DataError):
+    """A name does not follow the grammar of its kind."""
+
+
+class EncodingError(DataError):
+    """Bytes are not the canonical encoding of a record."""
+
+
+class TreeError(DataError):
+    """A tree is malformed or beyond the limits agreed for its process."""
+
+
+class ShareError(DataError):
+    """A bundle of estimators breaks the rules of a SHARE."""
+
+
+class RecordError(DataError):
+    """A canonical record has missing, unknown or impossible fields."""
+
+
+class SignatureError(DataError):
+    """A key or a signature proves nothing."""
+
+
+class LifecycleError(DataError):
+    """A transition is asked for that the life cycle does not have."""
+
+
+class Code(NamedTuple):
+    """What a code means to a program (the class raised) and to a person (the remedy)."""
+
+    error: type[AttestreeError]
+    remedy: str
+
+
+_SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
+_FIT = "Refuse this tree; its creator must FIT within the limits of the process."
+_BUG = "Refuse this tree; its creator runs code that does not build trees."
+
+TABLE: dict[str, Code] = {
+    "DIGEST_SYNTAX": Code(DigestError, "Write the hash as sha256: and 64 lower-case hex digits."),
+    "DIGEST_ALGORITHM": Code(DigestError, "Use SHA-256, the only hash of this protocol."),
+    "DIGEST_LENGTH": Code(DigestError, "Give the whole hash: 64 hex digits or 32 bytes."),
+    "NAME_TYPE": Code(IdentifierError, "Give the name as text."),
+    "NAME_LENGTH": Code(IdentifierError, "Choose a name within the length its kind allows."),
+    "NAME_SYNTAX": Code(IdentifierError, "Follow the grammar in docs/formats/identifiers-v1.md."),
+    "COUNTER_RANGE": Code(IdentifierError, "Use a whole number from 0 to 4294967295."),
+    "COUNTER_SYNTAX": Code(IdentifierError, "Pad the counter with zeros exactly as this protocol prints it."),
+    "KEY_SYNTAX": Code(IdentifierError, "Build ledger keys with protocol.keys only."),
+    "RECORD_TYPE": Code(
+        EncodingError, "Use text, whole numbers, booleans, null, lists and text-keyed objects."
+    ),
+    "RECORD_FLOAT": Code(EncodingError, "Write the number with canonical.float_text."),
+    "RECORD_INTEGER": Code(EncodingError, "Keep whole numbers within 2**53-1 in size."),
+    "RECORD_TEXT": Code(
+        EncodingError, "Write text as valid UTF-8 in Unicode form NFC, without control characters."
+    ),
+    "RECORD_DEPTH": Code(EncodingError, "Nest records less deeply."),
+    "RECORD_SIZE": Code(EncodingError, "Send a smaller record."),
+    "RECORD_DUPLICATE_KEY": Code(EncodingError, _SENDER),
+    "RECORD_SYNTAX": Code(EncodingError, _SENDER),
+    "RECORD_NOT_CANONICAL": Code(
+        EncodingError, "Encode the record with protocol.canonical and sign those bytes."
+    ),
+    "RECORD_FIELDS": Code(RecordError, "Send exactly the fields that docs/formats/records-v1.md lists."),
+    "RECORD_VALUE": Code(RecordError, "Correct the field; docs/formats/records-v1.md gives its range."),
+    "TREE_LIMITS": Code(TreeError, "Choose limits that estimator format v1 can hold."),
+    "TREE_INPUT": Code(TreeError, "Give one-dimensional arrays of one length and of the documented types."),
+    "TREE_EMPTY": Code(TreeError, "Send a single leaf for a tree without splits."),
+    "TREE_CYCLE": Code(TreeError, _BUG),
+    "TREE_SELF_CHILD": Code(TreeError, _BUG),
+    "TREE_SHARED_CHILD": Code(TreeError, _BUG),
+    "TREE_UNREACHABLE": Code(TreeError, _BUG),
+    "TREE_CHILD_RANGE": Code(TreeError, _BUG),
+    "TREE_ONE_CHILD": Code(TreeError, _BUG),
+    "TREE_FEATURE_RANGE": Code(
+        TreeError, "Compare the feature schema of the sender with that of the process."
+    ),
+    "TREE_THRESHOLD": Code(TreeError, "Refuse this tree; a threshold is a finite number."),
+    "TREE_LEAF_VALUE": Code(TreeError, "Refuse this tree; a leaf holds a probability from 0 to 1."),
+    "TREE_TOO_DEEP": Code(TreeError, _FIT),
+    "TREE_TOO_MANY_NODES": Code(TreeError, _FIT),
+    "TREE_VERSION": Code(TreeError, "Ask the sender for estimator format v1; nothing else is ever loaded."),
+    "TREE_FLAGS": Code(TreeError, _SENDER),
+    "TREE_LENGTH": Code(TreeError, _SENDER),
+    "TREE_SHAPE": Code(TreeError, _SENDER),
+    "TREE_NOT_CANONICAL": Code(TreeError, _SENDER),
+    "SHARE_VERSION": Code(ShareError, "Ask the sender for share format v1; nothing else is ever loaded."),
+    "SHARE_LENGTH": Code(ShareError, _SENDER),
+    "SHARE_COUNT": Code(ShareError, "Share at most the number of estimators the process allows."),
+    "SHARE_SIZE": Code(ShareError, "Share fewer or smaller estimators."),
+    "SHARE_DUPLICATE": Code(ShareError, "Share each estimator once."),
+    "SHARE_INPUT": Code(ShareError, "Give a sequence of Estimator values."),
+    "SIGNATURE_DOMAIN": Code(SignatureError, "Use a domain tag that protocol.signing defines."),
+    "SIGNATURE_INPUT": Code(SignatureError, "Give a key, a message and a 64-byte signature."),
+    "SIGNATURE_INVALID": Code(
+        SignatureError, "Refuse the message; it was not signed by this key for this purpose."
+    ),
+    "KEY_LENGTH": Code(SignatureError, "Give the 32 bytes of an Ed25519 key."),
+    "KEY_TEXT": Code(SignatureError, "Write the key as ed25519: and 64 lower-case hex digits."),
+    "KEY_WEAK": Code(SignatureError, "Make a new key pair from 32 random bytes; this one proves nothing."),
+    "LIFECYCLE_STATE": Code(LifecycleError, "Use one of the states of docs/formats/lifecycle-v1.md."),
+    "LIFECYCLE_TRANSITION": Code(
+        LifecycleError, "Read the current state first; docs/formats/lifecycle-v1.md has the table."
+    ),
+}
+
+
+def error_from(code: str, cause: str, remedy: str | None = None) -> AttestreeError:
+    """Rebuild the error that another party reported by code, in the class this project raises for it."""
+    row = TABLE.get(code)
+    if row is not None:
+        return row.error(code, cause, remedy)
+    return AttestreeError(
+        code, cause, remedy or "Compare the versions of both parties; this one does not know the code."
+    )

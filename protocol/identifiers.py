@@ -1,0 +1,103 @@
+"""The names parties use on the ledger, each with a grammar so strict that no two spellings name one thing.
+
+Names are ASCII: what an auditor reads is what is compared, without homoglyphs, case variants or invisible
+characters. No name holds a separator of any encoding of this package ("/" between creator and counter, NUL
+in ledger keys).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NewType, Self
+
+from protocol.errors import IdentifierError
+
+NodeName = NewType("NodeName", str)
+OrganisationId = NewType("OrganisationId", str)
+ProcessId = NewType("ProcessId", str)
+ImageName = NewType("ImageName", str)
+ImageVersion = NewType("ImageVersion", str)
+
+MAX_NAME = 64
+MAX_IMAGE_NAME = 128
+MAX_COUNTER = 2**32 - 1
+COUNTER_DIGITS = 4
+
+_WORD = r"[a-z0-9]+(?:[._-][a-z0-9]+)*"
+_NAME = re.compile(_WORD)
+_IMAGE_NAME = re.compile(rf"{_WORD}(?:/{_WORD})*")
+_ORGANISATION = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)*")
+_COUNTER = re.compile(r"[0-9]{4}|[1-9][0-9]{4,9}")
+
+
+def parse_node(text: str) -> NodeName:
+    """Read the name of a learning node, such as `node07`."""
+    return NodeName(_parse(text, "node name", _NAME, MAX_NAME))
+
+
+def parse_organisation(text: str) -> OrganisationId:
+    """Read the MSP id of an organisation, such as `Org1MSP`."""
+    return OrganisationId(_parse(text, "organisation", _ORGANISATION, MAX_NAME))
+
+
+def parse_process(text: str) -> ProcessId:
+    """Read the id of a process, such as `fraud-2026`."""
+    return ProcessId(_parse(text, "process id", _NAME, MAX_NAME))
+
+
+def parse_image_name(text: str) -> ImageName:
+    """Read the name of an image without registry host or tag, such as `attestree/learner`."""
+    return ImageName(_parse(text, "image name", _IMAGE_NAME, MAX_IMAGE_NAME))
+
+
+def parse_image_version(text: str) -> ImageVersion:
+    """Read the version of an image, such as `1.2.0`; not `latest`, which is another image tomorrow."""
+    version = _parse(text, "image version", _NAME, MAX_NAME)
+    if version == "latest":
+        raise IdentifierError("NAME_SYNTAX", "image version 'latest' names no particular image")
+    return ImageVersion(version)
+
+
+def check_counter(value: int, what: str) -> int:
+    """Return the value if it is a whole number of 32 bits, the range of every counter on the ledger."""
+    if type(value) is not int or not 0 <= value <= MAX_COUNTER:
+        raise IdentifierError(
+            "COUNTER_RANGE", f"{what} {str(value)[:40]} is not a whole number from 0 to {MAX_COUNTER}"
+        )
+    return value
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class EstimatorId:
+    """Who created an estimator and as their how-manieth: the name a tree keeps wherever it travels."""
+
+    creator: str
+    counter: int
+
+    def __post_init__(self) -> None:
+        parse_node(self.creator)
+        check_counter(self.counter, "estimator counter")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the printed form and refuse any other padding of the same counter."""
+        if not isinstance(text, str):
+            raise IdentifierError("NAME_TYPE", f"an estimator id is text, not {type(text).__name__}")
+        creator, separator, counter = text.partition("/")
+        if not separator:
+            raise IdentifierError("NAME_SYNTAX", f"estimator id {text[:80]!r} has no '/'")
+        if not _COUNTER.fullmatch(counter):
+            raise IdentifierError("COUNTER_SYNTAX", f"{counter[:20]!r} is not a counter as printed")
+        return cls(creator, int(counter))
+
+    def __str__(self) -> str:
+        return f"{self.creator}/{self.counter:0{COUNTER_DIGITS}d}"
+
+
+def _parse(text: str, what: str, grammar: re.Pattern[str], longest: int) -> str:
+    if type(text) is not str:
+        raise IdentifierError("NAME_TYPE", f"{what} is {type(text).__name__}, not text")
+    if not 1 <= len(text) <= longest:
+        raise IdentifierError("NAME_LENGTH", f"{what} has {len(text)} characters, not 1 to {longest}")
+    if not grammar.fullmatch(text):
+        raise IdentifierError("NAME_SYNTAX", f"{what} {text!r} does not follow the grammar")
+    return text

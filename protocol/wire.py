@@ -1,0 +1,180 @@
+"""Estimator format v1: the one byte string of a tree (docs/formats/estimator-v1.md).
+
+    u8 version, u8 flags, u16 node count
+    a feature per node in preorder (u8, or u16 with WIDE; all bits set = leaf)
+    an f64 threshold per internal node
+    a bit per leaf, or with PROBABILITIES an f64 per leaf
+    with MISSING, a bit per internal node: NaN goes left
+
+All numbers little-endian, bit i of a bitmap at bit i % 8 of byte i // 8. The parser trusts nothing: sizes
+first, then flags, then shape, then values, and finally that each flag is the one this tree needs.
+"""
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from protocol.errors import TreeError
+from protocol.limits import TreeLimits
+
+VERSION = 1
+WIDE, PROBABILITIES, MISSING = 1, 2, 4
+HEADER = struct.Struct("<BBH")
+NARROW_LEAF, WIDE_LEAF = 0xFF, 0xFFFF
+NEGATIVE_ZERO = struct.pack("<d", -0.0)
+
+
+class Parsed(NamedTuple):
+    """The parts of a tree in preorder, checked."""
+
+    features: Sequence[int]
+    leaf: int
+    thresholds: tuple[float, ...]
+    values: Sequence[float]
+    missing: int
+    depth: int
+
+
+def encode(
+    features: Sequence[int], thresholds: Sequence[float], values: Sequence[float], missing: int, *, wide: bool
+) -> bytes:
+    """Write checked parts; `features` has the leaf mark of its width, `missing` a bit per internal node."""
+    n_internal, n_leaves = len(thresholds), len(values)
+    flags = WIDE if wide else 0
+    if missing:
+        flags |= MISSING
+    bits = 0
+    for i, value in enumerate(values):
+        if value == 1.0:
+            bits |= 1 << i
+        elif value != 0.0:
+            flags |= PROBABILITIES
+            break
+    parts = [HEADER.pack(VERSION, flags, len(features))]
+    parts.append(struct.pack(f"<{len(features)}H", *features) if wide else bytes(features))
+    parts.append(struct.pack(f"<{n_internal}d", *thresholds))
+    if flags & PROBABILITIES:
+        parts.append(struct.pack(f"<{n_leaves}d", *values))
+    else:
+        parts.append(bits.to_bytes((n_leaves + 7) >> 3, "little"))
+    if missing:
+        parts.append(missing.to_bytes((n_internal + 7) >> 3, "little"))
+    return b"".join(parts)
+
+
+def parse(raw: bytes, limits: TreeLimits) -> Parsed:
+    """Read the one byte string of a tree within the limits, or raise."""
+    flags, n_nodes = _header(raw, limits)
+    n_internal = n_nodes >> 1
+    n_leaves = n_internal + 1
+    end_features = HEADER.size + (2 * n_nodes if flags & WIDE else n_nodes)
+    end_thresholds = end_features + 8 * n_internal
+    end_values = end_thresholds + (8 * n_leaves if flags & PROBABILITIES else (n_leaves + 7) >> 3)
+    end = end_values + ((n_internal + 7) >> 3 if flags & MISSING else 0)
+    if len(raw) != end:
+        raise TreeError("TREE_LENGTH", f"{len(raw)} bytes where the header announces {end}")
+
+    features, leaf = _features(raw[HEADER.size : end_features], n_nodes, n_leaves, flags, limits)
+    depth = _depth(features, leaf, limits)
+    thresholds: tuple[float, ...] = struct.unpack_from(f"<{n_internal}d", raw, end_features)
+    for threshold in thresholds:
+        if not math.isfinite(threshold):
+            raise TreeError("TREE_THRESHOLD", f"a threshold is {threshold}")
+    if 0.0 in thresholds:
+        _refuse_negative_zero(thresholds)
+    values = _values(raw[end_thresholds:end_values], n_leaves, flags)
+    missing = _bitmap(raw[end_values:], n_internal)
+    if flags & MISSING and not missing:
+        raise TreeError("TREE_NOT_CANONICAL", "the missing-goes-left bitmap is there but empty")
+    return Parsed(features, leaf, thresholds, values, missing, depth)
+
+
+def _header(raw: bytes, limits: TreeLimits) -> tuple[int, int]:
+    if type(raw) is not bytes:
+        raise TreeError("TREE_INPUT", f"a tree is read from bytes, not {type(raw).__name__}")
+    if len(raw) < HEADER.size:
+        raise TreeError("TREE_LENGTH", f"{len(raw)} bytes are too few for a tree")
+    version, flags, n_nodes = HEADER.unpack_from(raw)
+    if version != VERSION:
+        raise TreeError("TREE_VERSION", f"first byte {version} is not estimator format {VERSION}")
+    if flags & ~(WIDE | PROBABILITIES | MISSING):
+        raise TreeError("TREE_FLAGS", f"flags {flags:#04x} are not defined")
+    if n_nodes == 0:
+        raise TreeError("TREE_EMPTY", "the tree has no nodes")
+    if n_nodes > limits.max_nodes:
+        raise TreeError("TREE_TOO_MANY_NODES", f"{n_nodes} nodes are more than {limits.max_nodes}")
+    if n_nodes % 2 == 0:
+        raise TreeError("TREE_SHAPE", f"{n_nodes} nodes: a binary tree has an odd number")
+    return flags, n_nodes
+
+
+def _features(
+    section: bytes, n_nodes: int, n_leaves: int, flags: int, limits: TreeLimits
+) -> tuple[Sequence[int], int]:
+    features: Sequence[int]
+    if flags & WIDE:
+        features, leaf = struct.unpack(f"<{n_nodes}H", section), WIDE_LEAF
+        splits: Sequence[int] = [feature for feature in features if feature != WIDE_LEAF]
+    else:
+        features, leaf = section, NARROW_LEAF
+        splits = section.translate(None, b"\xff")
+    if len(splits) != n_nodes - n_leaves:
+        raise TreeError(
+            "TREE_SHAPE", f"{n_nodes - len(splits)} leaves among {n_nodes} nodes instead of {n_leaves}"
+        )
+    highest = max(splits, default=0)
+    if highest >= limits.n_features:
+        raise TreeError("TREE_FEATURE_RANGE", f"feature {highest} of {limits.n_features}")
+    if flags & WIDE and highest < NARROW_LEAF:
+        raise TreeError("TREE_NOT_CANONICAL", f"wide features where the highest is {highest}")
+    return features, leaf
+
+
+def _depth(features: Sequence[int], leaf: int, limits: TreeLimits) -> int:
+    """Walk the preorder, which must close with its last node and not before, and measure it."""
+    deepest = 0
+    # Depths at which a subtree is still to come; as the leaves were counted, it can only run empty too early.
+    open_depths = [0]
+    for position, feature in enumerate(features):
+        if not open_depths:
+            raise TreeError("TREE_SHAPE", f"the tree closes before node {position}")
+        depth = open_depths.pop()
+        if feature != leaf:
+            depth += 1
+            deepest = max(deepest, depth)
+            open_depths.append(depth)
+            open_depths.append(depth)
+    if deepest > limits.max_depth:
+        raise TreeError("TREE_TOO_DEEP", f"depth {deepest} is more than {limits.max_depth}")
+    return deepest
+
+
+def _values(section: bytes, n_leaves: int, flags: int) -> Sequence[float]:
+    if not flags & PROBABILITIES:
+        bits = _bitmap(section, n_leaves)
+        return [1.0 if bits >> i & 1 else 0.0 for i in range(n_leaves)]
+    values: tuple[float, ...] = struct.unpack(f"<{n_leaves}d", section)
+    fractional = False
+    for value in values:
+        if not 0.0 <= value <= 1.0:
+            raise TreeError("TREE_LEAF_VALUE", f"a leaf holds {value}")
+        if 0.0 < value < 1.0:
+            fractional = True
+    if not fractional:
+        raise TreeError("TREE_NOT_CANONICAL", "leaves of 0 and 1 alone are written as bits")
+    if 0.0 in values:
+        _refuse_negative_zero(values)
+    return values
+
+
+def _bitmap(section: bytes, count: int) -> int:
+    bits = int.from_bytes(section, "little")
+    if bits >> count:
+        raise TreeError("TREE_NOT_CANONICAL", "the padding of a bitmap is not zero")
+    return bits
+
+
+def _refuse_negative_zero(numbers: Sequence[float]) -> None:
+    if any(number == 0.0 and math.copysign(1.0, number) < 0.0 for number in numbers):
+        raise TreeError("TREE_NOT_CANONICAL", "zero is written without a sign")
