@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from executor.experiment.errors import DatasetError
+from protocol.limits import FORMAT_MAX_FEATURES as MAX_FEATURES
 
-MAX_FEATURES = 255  # the estimator format has one byte per feature, and 255 marks a leaf
 MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 COMPRESSED = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}

@@ -133,7 +133,7 @@ def test_g6_duplicate_rows_are_kept(tmp_path: Path) -> None:
         (b"PK\x03\x04rest", "DATA_FORMAT"),
         (b"\x1f\x8brest", "DATA_FORMAT"),
         (b"a,Class\n1,0\n\xff\xfe,1\n", "DATA_FORMAT"),
-        (b",".join(b"c%d" % i for i in range(256)) + b",Class\n", "DATA_COLUMN"),
+        (b",".join(b"c%d" % i for i in range(65_536)) + b",Class\n", "DATA_COLUMN"),
     ],
 )
 def test_g8_file_that_is_no_table_is_refused(tmp_path: Path, text: bytes, code: str) -> None:
