@@ -1,1 +1,1 @@
-"""The learning algorithm of the paper on protocol estimators: FIT, SHARE, GET, and a simulator."""
+"""The paper's algorithm on protocol estimators: FIT, SHARE and GET on ADD, GET_TOP and CROP, without I/O."""

@@ -1,0 +1,459 @@
+/* The loops that must be both fast and equal on every machine: Gram matrix, P-greedy order, prediction.
+ *
+ * Why C: learning/kernel_numpy.py states the same arithmetic in numpy; this file repeats it operation by operation,
+ * in the same order, so the two give the same bits. That holds because nothing here lets a compiler or a library
+ * reorder a sum: no BLAS, no fast-math, no fused multiply-add (-ffp-contract=off), one thread.
+ *
+ * The functions trust the layout of what they are given (protocol.tree validates trees, learning/kernel.py packs
+ * them) but check every buffer's size, so a caller's mistake is an exception and not a stray read.
+ */
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_NODE (-1)
+#define MAX_BUFFERS 12
+/* Scratch for one tree against a run of others, in doubles: half a megabyte stays in a core's own cache. */
+#define SCRATCH 65536
+
+/* ---- buffers ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    Py_buffer views[MAX_BUFFERS];
+    int count;
+} Buffers;
+
+static void release(Buffers *buffers)
+{
+    while (buffers->count > 0)
+        PyBuffer_Release(&buffers->views[--buffers->count]);
+}
+
+/* The buffer's memory, or NULL with an exception unless it is contiguous and holds exactly `bytes`. */
+static void *take(Buffers *buffers, PyObject *object, Py_ssize_t bytes, int writable)
+{
+    Py_buffer *view = &buffers->views[buffers->count];
+    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0)
+        return NULL;
+    buffers->count++;
+    if (view->len != bytes) {
+        PyErr_Format(PyExc_ValueError, "buffer holds %zd bytes, expected %zd", view->len, bytes);
+        return NULL;
+    }
+    return view->buf ? view->buf : (void *)buffers;
+}
+
+/* ---- Gram matrix --------------------------------------------------------------------------------------------- */
+
+/* An internal node; labels and links of a leaf child are NO_NODE. */
+typedef struct {
+    int32_t label, left_label, right_label, left, right, tree;
+} Node;
+
+typedef struct {
+    int m, labels;
+    int32_t count;      /* internal nodes of all trees */
+    Node *nodes;
+    double *x;          /* standardised threshold of each */
+    int32_t *start;     /* m + 1: first internal node of each tree */
+    int32_t *order[2];  /* nodes with an internal left (right) child, by (label, child's label, node) */
+    int32_t *bucket[2]; /* node -> its bucket in order, or NO_NODE */
+    int32_t *head[2];   /* bucket -> first entry whose tree is not yet behind the current one */
+    int32_t *end[2];
+} Forest;
+
+static int same(int32_t a, int32_t b) { return a >= 0 && a == b; }
+
+static void free_forest(Forest *f)
+{
+    free(f->nodes); free(f->x); free(f->start);
+    for (int side = 0; side < 2; side++) {
+        free(f->order[side]); free(f->bucket[side]); free(f->head[side]); free(f->end[side]);
+    }
+}
+
+/* Keep the internal nodes only, number the labels in use from 0, and standardise the thresholds. */
+static int load(Forest *f, const int64_t *offsets, const int32_t *feature, const double *threshold,
+                const int32_t *left, const int32_t *right, const double *mu, const double *sigma, int d)
+{
+    const int64_t total = offsets[f->m];
+    int32_t *index = malloc(sizeof(int32_t) * (size_t)(total + 1));
+    int32_t *label = calloc((size_t)d + 1, sizeof(int32_t));
+    int ok = 0;
+    if (!index || !label)
+        goto done;
+    f->count = 0;
+    for (int64_t n = 0; n < total; n++) {
+        if (feature[n] >= d)
+            goto done;
+        index[n] = feature[n] < 0 ? NO_NODE : f->count++;
+        if (feature[n] >= 0)
+            label[feature[n]] = 1;
+    }
+    f->labels = 0;
+    for (int s = 0; s < d; s++)
+        label[s] = label[s] ? f->labels++ : NO_NODE;
+    f->nodes = malloc(sizeof(Node) * ((size_t)f->count + 1));
+    f->x = malloc(sizeof(double) * ((size_t)f->count + 1));
+    f->start = malloc(sizeof(int32_t) * ((size_t)f->m + 1));
+    if (!f->nodes || !f->x || !f->start)
+        goto done;
+    int32_t next = 0;
+    for (int i = 0; i < f->m; i++) {
+        f->start[i] = next;
+        for (int64_t n = offsets[i]; n < offsets[i + 1]; n++) {
+            if (feature[n] < 0)
+                continue;
+            const int64_t l = offsets[i] + left[n], r = offsets[i] + right[n];
+            if (l <= n || r <= n || l >= offsets[i + 1] || r >= offsets[i + 1])
+                goto done;
+            Node *node = &f->nodes[next];
+            node->label = label[feature[n]];
+            node->left = index[l];
+            node->right = index[r];
+            node->left_label = feature[l] < 0 ? NO_NODE : label[feature[l]];
+            node->right_label = feature[r] < 0 ? NO_NODE : label[feature[r]];
+            node->tree = i;
+            f->x[next++] = (threshold[n] - mu[feature[n]]) / sigma[feature[n]];
+        }
+    }
+    f->start[f->m] = next;
+    ok = 1;
+done:
+    free(index);
+    free(label);
+    return ok;
+}
+
+static int32_t child_label(const Node *node, int side) { return side ? node->right_label : node->left_label; }
+
+/* Group the nodes by (label, label of the child on `side`): two stable counting sorts, linear whatever the input. */
+static int group(Forest *f, int side)
+{
+    const int32_t n = f->count, labels = f->labels;
+    int32_t *first = malloc(sizeof(int32_t) * ((size_t)n + 1));
+    int32_t *slot = malloc(sizeof(int32_t) * ((size_t)labels + 1));
+    int32_t *order = f->order[side] = malloc(sizeof(int32_t) * ((size_t)n + 1));
+    int32_t *bucket = f->bucket[side] = malloc(sizeof(int32_t) * ((size_t)n + 1));
+    int32_t *head = f->head[side] = malloc(sizeof(int32_t) * ((size_t)n + 1));
+    int32_t *end = f->end[side] = malloc(sizeof(int32_t) * ((size_t)n + 1));
+    if (!first || !slot || !order || !bucket || !head || !end) {
+        free(first);
+        free(slot);
+        return 0;
+    }
+    int32_t used = 0, buckets = 0;
+    memset(slot, 0, sizeof(int32_t) * ((size_t)labels + 1));
+    for (int32_t v = 0; v < n; v++) {
+        bucket[v] = NO_NODE;
+        if (child_label(&f->nodes[v], side) >= 0) {
+            slot[child_label(&f->nodes[v], side) + 1]++;
+            used++;
+        }
+    }
+    for (int32_t s = 0; s < labels; s++)
+        slot[s + 1] += slot[s];
+    for (int32_t v = 0; v < n; v++)
+        if (child_label(&f->nodes[v], side) >= 0)
+            first[slot[child_label(&f->nodes[v], side)]++] = v;
+    memset(slot, 0, sizeof(int32_t) * ((size_t)labels + 1));
+    for (int32_t e = 0; e < used; e++)
+        slot[f->nodes[first[e]].label + 1]++;
+    for (int32_t s = 0; s < labels; s++)
+        slot[s + 1] += slot[s];
+    for (int32_t e = 0; e < used; e++)
+        order[slot[f->nodes[first[e]].label]++] = first[e];
+    for (int32_t e = 0; e < used; e++) {
+        const Node *node = &f->nodes[order[e]], *before = e ? &f->nodes[order[e - 1]] : NULL;
+        if (!before || before->label != node->label || child_label(before, side) != child_label(node, side)) {
+            if (buckets)
+                end[buckets - 1] = e;
+            head[buckets++] = e;
+        }
+        bucket[order[e]] = buckets - 1;
+    }
+    if (buckets)
+        end[buckets - 1] = used;
+    free(first);
+    free(slot);
+    return 1;
+}
+
+/* k_node of two children: 0 unless both are internal with equal labels; decay alone unless a grandchild matches. */
+static double child_kernel(const Forest *f, const double *scratch, int32_t width, int32_t base, int32_t first,
+                           int32_t a, int32_t b, double decay)
+{
+    if (a < 0 || b < 0 || f->nodes[a].label != f->nodes[b].label)
+        return 0.0;
+    const Node *p = &f->nodes[a], *q = &f->nodes[b];
+    if (!same(p->left_label, q->left_label) && !same(p->right_label, q->right_label))
+        return decay;
+    return scratch[(size_t)(a - base) * (size_t)width + (size_t)(b - first)];
+}
+
+/* Add to sums[0] (sums[1]) what tree i and the trees of nodes [first, last) share beyond single nodes, found through
+ * an equal left (only an equal right) child label. */
+static void match(Forest *f, int i, int32_t first, int32_t last, double decay, double *scratch, double **sums)
+{
+    const int32_t base = f->start[i], width = last - first;
+    for (int32_t v = f->start[i + 1] - 1; v >= base; v--) {
+        const Node *p = &f->nodes[v];
+        double *row = scratch + (size_t)(v - base) * (size_t)width;
+        for (int side = 0; side < 2; side++) {
+            const int32_t bucket = f->bucket[side][v];
+            if (bucket < 0)
+                continue;
+            for (int32_t e = f->head[side][bucket]; e < f->end[side][bucket]; e++) {
+                const int32_t w = f->order[side][e];
+                if (w < first)
+                    continue;
+                if (w >= last)
+                    break;
+                const Node *q = &f->nodes[w];
+                if (side && same(p->left_label, q->left_label))
+                    continue;
+                const double a = child_kernel(f, scratch, width, base, first, p->left, q->left, decay);
+                const double b = child_kernel(f, scratch, width, base, first, p->right, q->right, decay);
+                row[w - first] = decay * ((1.0 + a) * (1.0 + b));
+                sums[side][q->tree] += (f->x[v] * f->x[w]) * (decay * ((a + b) + a * b));
+            }
+        }
+    }
+}
+
+static int fill(Forest *f, double decay, double *gram)
+{
+    const int m = f->m;
+    const size_t cells = (size_t)m * (size_t)(f->labels ? f->labels : 1);
+    double *by_label = calloc(cells, sizeof(double)); /* labels x m: sum of x over the nodes with that label */
+    double *sums[2] = {malloc(sizeof(double) * (size_t)m), malloc(sizeof(double) * (size_t)m)};
+    int32_t widest = 1;
+    for (int i = 0; i < m; i++)
+        if (f->start[i + 1] - f->start[i] > widest)
+            widest = f->start[i + 1] - f->start[i];
+    const size_t room = (size_t)widest * (size_t)widest > SCRATCH ? (size_t)widest * (size_t)widest : SCRATCH;
+    double *scratch = malloc(sizeof(double) * room);
+    const int ok = by_label && sums[0] && sums[1] && scratch;
+    for (int32_t v = 0; ok && v < f->count; v++)
+        by_label[(size_t)f->nodes[v].label * (size_t)m + (size_t)f->nodes[v].tree] += f->x[v];
+    for (int i = 0; ok && i < m; i++) {
+        double *row = gram + (size_t)i * (size_t)m;
+        memset(row + i, 0, sizeof(double) * (size_t)(m - i));
+        memset(sums[0], 0, sizeof(double) * (size_t)m);
+        memset(sums[1], 0, sizeof(double) * (size_t)m);
+        for (int s = 0; s < f->labels; s++) {
+            const double *column = by_label + (size_t)s * (size_t)m;
+            const double own = column[i];
+            if (own == 0.0)
+                continue;
+            for (int j = i; j < m; j++)
+                row[j] += own * column[j];
+        }
+        const int32_t own_nodes = f->start[i + 1] - f->start[i];
+        for (int32_t v = f->start[i]; v < f->start[i + 1]; v++)
+            for (int side = 0; side < 2; side++) {
+                const int32_t b = f->bucket[side][v];
+                if (b < 0)
+                    continue;
+                while (f->nodes[f->order[side][f->head[side][b]]].tree < i)
+                    f->head[side][b]++;
+            }
+        for (int j = i; own_nodes && j < m;) {
+            int to = j + 1;
+            while (to < m && (size_t)own_nodes * (size_t)(f->start[to + 1] - f->start[j]) <= room)
+                to++;
+            match(f, i, f->start[j], f->start[to], decay, scratch, sums);
+            j = to;
+        }
+        for (int j = i; j < m; j++) {
+            row[j] = (decay * row[j] + sums[0][j]) + sums[1][j];
+            gram[(size_t)j * (size_t)m + (size_t)i] = row[j];
+        }
+    }
+    free(by_label); free(sums[0]); free(sums[1]); free(scratch);
+    return ok;
+}
+
+static PyObject *py_gram(PyObject *self, PyObject *args)
+{
+    PyObject *offsets, *feature, *threshold, *left, *right, *mu, *sigma, *out;
+    int m, d;
+    Py_ssize_t total;
+    double decay;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iniOOOOOOOdO", &m, &total, &d, &offsets, &feature, &threshold, &left, &right, &mu,
+                          &sigma, &decay, &out))
+        return NULL;
+    Buffers b = {.count = 0};
+    Forest f = {.m = m};
+    const int64_t *o = take(&b, offsets, (Py_ssize_t)sizeof(int64_t) * (m + 1), 0);
+    const int32_t *s = o ? take(&b, feature, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
+    const double *t = s ? take(&b, threshold, (Py_ssize_t)sizeof(double) * total, 0) : NULL;
+    const int32_t *l = t ? take(&b, left, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
+    const int32_t *r = l ? take(&b, right, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
+    const double *c = r ? take(&b, mu, (Py_ssize_t)sizeof(double) * d, 0) : NULL;
+    const double *w = c ? take(&b, sigma, (Py_ssize_t)sizeof(double) * d, 0) : NULL;
+    double *g = w ? take(&b, out, (Py_ssize_t)sizeof(double) * m * m, 1) : NULL;
+    int ok = 0;
+    if (g) {
+        for (int i = 0; i < m; i++)
+            if (o[i] < 0 || o[i] > o[i + 1])
+                m = -1;
+        if (m < 0 || o[0] != 0 || o[m] != total || total > INT32_MAX - 1)
+            PyErr_SetString(PyExc_ValueError, "offsets do not partition the nodes");
+        else {
+            Py_BEGIN_ALLOW_THREADS
+            ok = load(&f, o, s, t, l, r, c, w, d) ? group(&f, 0) && group(&f, 1) && fill(&f, decay, g) ? 1 : -1 : 0;
+            Py_END_ALLOW_THREADS
+            if (ok == 0)
+                PyErr_SetString(PyExc_ValueError, "trees are not in preorder, or a feature is out of range");
+            if (ok == -1)
+                PyErr_NoMemory();
+        }
+    }
+    free_forest(&f);
+    release(&b);
+    if (ok != 1)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- P-greedy ------------------------------------------------------------------------------------------------ */
+
+static PyObject *py_p_greedy(PyObject *self, PyObject *args)
+{
+    PyObject *gram, *chosen;
+    int m, k;
+    double tolerance;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iiOdO", &m, &k, &gram, &tolerance, &chosen))
+        return NULL;
+    Buffers b = {.count = 0};
+    const double *g = take(&b, gram, (Py_ssize_t)sizeof(double) * m * m, 0);
+    int32_t *out = g ? take(&b, chosen, (Py_ssize_t)sizeof(int32_t) * k, 1) : NULL;
+    double *power = malloc(sizeof(double) * ((size_t)m + 1));
+    double *basis = malloc(sizeof(double) * ((size_t)m * (size_t)k + 1)); /* k x m: Newton basis, one row per choice */
+    double *sum = malloc(sizeof(double) * ((size_t)m + 1));
+    char *used = calloc((size_t)m + 1, 1);
+    int picked = 0;
+    const int ok = out && power && basis && sum && used;
+    if (ok) {
+        Py_BEGIN_ALLOW_THREADS
+        for (int i = 0; i < m; i++)
+            power[i] = g[(size_t)i * (size_t)m + (size_t)i];
+        for (; picked < k; picked++) {
+            int best = NO_NODE;
+            for (int i = 0; i < m; i++)
+                if (!used[i] && power[i] > tolerance * g[(size_t)i * (size_t)m + (size_t)i]
+                    && (best < 0 || power[i] > power[best]))
+                    best = i;
+            if (best < 0)
+                break;
+            memset(sum, 0, sizeof(double) * (size_t)m);
+            for (int t = 0; t < picked; t++) {
+                const double *row = basis + (size_t)t * (size_t)m;
+                const double own = row[best];
+                for (int i = 0; i < m; i++)
+                    sum[i] += row[i] * own;
+            }
+            const double scale = sqrt(power[best]);
+            double *row = basis + (size_t)picked * (size_t)m;
+            const double *column = g + (size_t)best * (size_t)m;
+            for (int i = 0; i < m; i++) {
+                row[i] = (column[i] - sum[i]) / scale;
+                power[i] -= row[i] * row[i];
+            }
+            used[best] = 1;
+            out[picked] = best;
+        }
+        Py_END_ALLOW_THREADS
+    } else if (out)
+        PyErr_NoMemory();
+    free(power); free(basis); free(sum); free(used);
+    release(&b);
+    return ok ? PyLong_FromLong(picked) : NULL;
+}
+
+/* ---- prediction ---------------------------------------------------------------------------------------------- */
+
+/* One step down the tree costs one 24-byte read. A leaf has left == right == itself and its value in `number`. */
+typedef struct {
+    double number;
+    int32_t feature, left, right, missing_left;
+} Step;
+
+/* Rows handled together: their sums and their part of X stay in cache while each tree passes over them. */
+#define ROWS 256
+
+static PyObject *py_predict(PyObject *self, PyObject *args)
+{
+    PyObject *rows_, *steps_, *roots_, *weights_, *out_;
+    Py_ssize_t n, nodes;
+    int d, m, vote;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "nniiiOOOOO", &n, &nodes, &d, &m, &vote, &rows_, &steps_, &roots_, &weights_, &out_))
+        return NULL;
+    Buffers b = {.count = 0};
+    const float *x = take(&b, rows_, (Py_ssize_t)sizeof(float) * n * d, 0);
+    const Step *steps = x ? take(&b, steps_, (Py_ssize_t)sizeof(Step) * nodes, 0) : NULL;
+    const int32_t *roots = steps ? take(&b, roots_, (Py_ssize_t)sizeof(int32_t) * m, 0) : NULL;
+    const double *weights = roots ? take(&b, weights_, (Py_ssize_t)sizeof(double) * m, 0) : NULL;
+    double *out = weights ? take(&b, out_, (Py_ssize_t)sizeof(double) * n, 1) : NULL;
+    int ok = out != NULL;
+    for (Py_ssize_t i = 0; ok && i < nodes; i++) {
+        const Step *s = &steps[i];
+        const int leaf = s->feature < 0;
+        /* Children lie behind their parent, so every walk ends. */
+        if (leaf ? 0 : (s->left <= i || s->right <= i || s->left >= nodes || s->right >= nodes || s->feature >= d))
+            ok = 0;
+    }
+    for (int t = 0; ok && t < m; t++)
+        if (roots[t] < 0 || roots[t] >= nodes)
+            ok = 0;
+    if (out && !ok)
+        PyErr_SetString(PyExc_ValueError, "trees are not in preorder, or a feature is out of range");
+    if (ok) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t first = 0; first < n; first += ROWS) {
+            const Py_ssize_t last = first + ROWS < n ? first + ROWS : n;
+            for (Py_ssize_t i = first; i < last; i++)
+                out[i] = 0.0;
+            for (int t = 0; t < m; t++)
+                for (Py_ssize_t i = first; i < last; i++) {
+                    const float *row = x + (size_t)i * (size_t)d;
+                    const Step *s = &steps[roots[t]];
+                    while (s->feature >= 0) {
+                        const float value = row[s->feature];
+                        const int go_left = isnan(value) ? s->missing_left : (double)value <= s->number;
+                        s = &steps[go_left ? s->left : s->right];
+                    }
+                    out[i] += weights[t] * (vote ? (s->number > 0.5 ? 1.0 : 0.0) : s->number);
+                }
+        }
+        Py_END_ALLOW_THREADS
+    }
+    release(&b);
+    if (!ok)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- module -------------------------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    {"gram", py_gram, METH_VARARGS, "Fill the Gram matrix of packed trees."},
+    {"p_greedy", py_p_greedy, METH_VARARGS, "Write the P-greedy choice of k columns; return how many were chosen."},
+    {"predict", py_predict, METH_VARARGS, "Write the weighted sum of the trees' leaf values, or votes, per row."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_kernel", "Compiled loops of learning/kernel.py and learning/predict.py.", -1, methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&module); }

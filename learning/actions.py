@@ -1,0 +1,148 @@
+"""The three actions of a node, FIT, SHARE and GET, as functions from state to state without any I/O.
+
+The simulator and the learner in its container call these same functions; whoever calls them moves the bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from learning.ensemble import Ensemble
+from learning.errors import KernelError, ParameterError
+from learning.fit import FitTask
+from learning.fit import fit as fit_estimators
+from learning.kernel import check_rankable
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.ranking import Ranking
+from learning.robust import Refusal, vote_weights
+from learning.rows import Rows
+from protocol.digest import Digest
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId
+
+EMPTY = Ensemble()
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What a node carries from one iteration to the next.
+
+    `created` holds the digest of every tree the node ever trained, by counter: the next counter is its
+    length, and a tree that comes back under the node's name is recognised, even long after it was cropped.
+    """
+
+    node: str
+    seed: int
+    iteration: int = 0
+    ensemble: Ensemble = EMPTY
+    created: tuple[Digest, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def counter(self) -> int:
+        """The counter of the next estimator."""
+        return len(self.created)
+
+
+def fit_task(state: NodeState, rows: Rows, parameters: Parameters) -> FitTask:
+    """Say which trees FIT will train next; it depends on nothing the neighbours send."""
+    limits = parameters.limits(rows.n_features)
+    return FitTask(
+        state.node, state.iteration, state.counter, parameters.n_new, state.seed, parameters.fit, limits
+    )
+
+
+def fit(
+    state: NodeState, rows: Rows, parameters: Parameters, fitted: Sequence[Estimator] | None = None
+) -> NodeState:
+    """FIT: train n_new estimators (or take them from a cache), ADD them, CROP to n_max."""
+    if fitted is None:
+        fitted = fit_estimators(rows, fit_task(state, rows, parameters))
+    expected = [EstimatorId(state.node, state.counter + i) for i in range(parameters.n_new)]
+    if [estimator.id for estimator in fitted] != expected:
+        raise ParameterError(
+            f"FIT of {state.node} must create {parameters.n_new} estimators from {state.counter}"
+        )
+    ranking = _ranking(state, rows, parameters, "fit")
+    return replace(
+        state,
+        ensemble=state.ensemble.add(fitted).crop(parameters.n_max, ranking),
+        created=state.created + tuple(estimator.tree.digest for estimator in fitted),
+        refusals=(),
+    )
+
+
+def share(state: NodeState, parameters: Parameters, rows: Rows | None = None) -> tuple[Estimator, ...]:
+    """SHARE: return the top n_share, best first, to be written to the slots of the neighbours."""
+    ranking = _ranking(state, rows, parameters, "share")
+    return state.ensemble.get_top(parameters.n_share, ranking)
+
+
+def get(
+    state: NodeState,
+    slots: Mapping[str, Sequence[Estimator]],
+    parameters: Parameters,
+    rows: Rows,
+) -> NodeState:
+    """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max."""
+    refusals: list[Refusal] = []
+    accepted = []
+    for offers in _by_id(state, slots).values():
+        reason = _reason_to_refuse(state, offers, parameters, rows)
+        if reason is None:
+            accepted.append(offers[0])
+        else:
+            refusals.append(Refusal(offers[0].id, reason))
+    ranking = _ranking(state, rows, parameters, "get")
+    return replace(
+        state,
+        iteration=state.iteration + 1,
+        ensemble=state.ensemble.add(accepted).crop(parameters.n_max, ranking),
+        refusals=tuple(refusals),
+    )
+
+
+def predictor(ensemble: Ensemble, parameters: Parameters) -> Predictor:
+    """Return the ensemble ready to predict, each origin's vote capped."""
+    weights = vote_weights(ensemble.estimators, parameters.vote_cap)
+    return Predictor.of([estimator.tree for estimator in ensemble], weights)
+
+
+def _ranking(state: NodeState, rows: Rows | None, parameters: Parameters, purpose: str) -> Ranking:
+    return parameters.ranking_for(state.node, state.iteration, purpose, state.seed, rows)
+
+
+def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[EstimatorId, list[Estimator]]:
+    """Collect the different contents offered under each id, except what the node already holds."""
+    held = {estimator.id: estimator.tree for estimator in state.ensemble}
+    offered: dict[EstimatorId, list[Estimator]] = {}
+    for sender in sorted(slots):
+        for estimator in slots[sender]:
+            if held.get(estimator.id) == estimator.tree:
+                continue
+            contents = offered.setdefault(estimator.id, [])
+            if all(known.tree != estimator.tree for known in contents):
+                contents.append(estimator)
+    return dict(sorted(offered.items()))
+
+
+def _reason_to_refuse(
+    state: NodeState, offers: Sequence[Estimator], parameters: Parameters, rows: Rows
+) -> str | None:
+    id, tree = offers[0].id, offers[0].tree  # noqa: A001
+    if len(offers) > 1 or id in state.ensemble:
+        # Who tells the truth cannot be known here, so neither is taken; the ledger knows.
+        return "ESTIMATOR_CONFLICT"
+    if id.creator == state.node:
+        mine = id.counter < state.counter and state.created[id.counter] == tree.digest
+        return None if mine else "FORGED_CREATOR"
+    limits = parameters.limits(rows.n_features)
+    if tree.n_internal > limits.max_internal or tree.depth > limits.max_depth:
+        return "TREE_LIMITS"
+    if tree.n_internal and int(tree.feature.max()) >= limits.n_features:
+        return "TREE_FEATURE_RANGE"
+    try:
+        check_rankable(tree, parameters.kernel)
+    except KernelError as error:
+        return error.code
+    return parameters.home_check.reason_to_refuse(tree, rows) if parameters.home_check else None

@@ -1,0 +1,64 @@
+"""The ensemble and the paper's three operations on it: ADD, GET_TOP, CROP."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from learning.errors import EnsembleError
+from learning.ranking import Ranking
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """A node's current estimators, sorted by id so that no order of arrival can change a result."""
+
+    estimators: tuple[Estimator, ...] = ()
+
+    @classmethod
+    def of(cls, estimators: Iterable[Estimator]) -> Self:
+        """Join estimators given in any order."""
+        return cls().add(estimators)
+
+    def add(self, estimators: Iterable[Estimator]) -> Self:
+        """ADD: the union by id; one id with two contents is a lie and refused."""
+        known = {estimator.id: estimator for estimator in self.estimators}
+        for estimator in estimators:
+            held = known.setdefault(estimator.id, estimator)
+            if held.tree != estimator.tree:
+                raise EnsembleError(
+                    f"estimator {estimator.id} has digests {held.tree.digest} and {estimator.tree.digest}"
+                )
+        return type(self)(tuple(known[key] for key in sorted(known)))
+
+    def get_top(self, k: int, ranking: Ranking) -> tuple[Estimator, ...]:
+        """GET_TOP: the first k of the ranking, best first; all, by id, if there are no more than k."""
+        if len(self.estimators) <= k:
+            return self.estimators
+        return tuple(self.estimators[position] for position in ranking.top(self.estimators, k))
+
+    def crop(self, n_max: int, ranking: Ranking) -> Self:
+        """CROP: keep the top n_max."""
+        return type(self)(tuple(sorted(self.get_top(n_max, ranking), key=lambda estimator: estimator.id)))
+
+    @property
+    def ids(self) -> tuple[EstimatorId, ...]:
+        """The ids, ascending."""
+        return tuple(estimator.id for estimator in self.estimators)
+
+    def origins(self) -> dict[str, int]:
+        """How many estimators each creator contributed, the biggest contribution first."""
+        counts: dict[str, int] = {}
+        for estimator in self.estimators:
+            counts[estimator.id.creator] = counts.get(estimator.id.creator, 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def __len__(self) -> int:
+        return len(self.estimators)
+
+    def __iter__(self) -> Iterator[Estimator]:
+        return iter(self.estimators)
+
+    def __contains__(self, id: object) -> bool:  # noqa: A002
+        return any(estimator.id == id for estimator in self.estimators)

@@ -1,0 +1,126 @@
+"""The rankings behind GET_TOP, by name, all deterministic.
+
+kernel      the paper's: P-greedy order of the tree kernel
+size        most internal nodes first; what the raw kernel comes to on fraud trees
+random      a permutation drawn from the seed
+newest      highest counter first
+supervised  smallest class-balanced Brier score on the node's own rows
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from learning.errors import ParameterError
+from learning.kernel import PAPER, KernelOptions, gram, p_greedy
+from learning.predict import Predictor
+from learning.rows import Rows
+from learning.seeds import generator
+from protocol.estimator import Estimator
+
+
+class Ranking(Protocol):
+    """An order of estimators."""
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the positions of the best min(k, n), best first; ties go to the lower position."""
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a ranking may look at besides the trees: whose it is, when, what for, and the node's own rows."""
+
+    node: str
+    iteration: int
+    purpose: str
+    seed: int
+    kernel: KernelOptions = PAPER
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True)
+class KernelRanking:
+    """The paper's ranking: each next tree is the one that those before it explain least."""
+
+    options: KernelOptions = PAPER
+    form: str | None = None
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the P-greedy order."""
+        matrix = gram([estimator.tree for estimator in estimators], self.options, form=self.form)
+        return p_greedy(matrix, k, form=self.form)
+
+
+@dataclass(frozen=True)
+class SizeRanking:
+    """Most internal nodes first."""
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the order by size."""
+        return sorted(range(len(estimators)), key=lambda i: -estimators[i].tree.n_internal)[:k]
+
+
+@dataclass(frozen=True)
+class RandomRanking:
+    """A permutation that depends only on the context's seed, node, iteration and purpose."""
+
+    context: Context
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the first k of the permutation."""
+        at = self.context
+        rng = generator(at.seed, at.node, at.iteration, f"ranking:{at.purpose}")
+        order: list[int] = rng.permutation(len(estimators)).tolist()
+        return order[:k]
+
+
+@dataclass(frozen=True)
+class NewestRanking:
+    """Highest counter first: what each creator fitted last."""
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the order by counter."""
+        return sorted(range(len(estimators)), key=lambda i: -estimators[i].id.counter)[:k]
+
+
+@dataclass(frozen=True)
+class SupervisedRanking:
+    """Best on the node's own rows, with both classes weighing the same; what the paper argues against."""
+
+    rows: Rows
+
+    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+        """Return the order by class-balanced Brier score."""
+        y = self.rows.y.astype(np.float64)
+        counts = np.bincount(self.rows.y, minlength=2)
+        weight = 1.0 / np.maximum(counts, 1)[self.rows.y]
+        scores = []
+        for estimator in estimators:
+            error = Predictor.of([estimator.tree]).scores(self.rows.X) - y
+            scores.append(float(np.sum(weight * error * error)))
+        return sorted(range(len(estimators)), key=lambda i: scores[i])[:k]
+
+
+def _supervised(context: Context) -> Ranking:
+    if context.rows is None:
+        raise ParameterError("the supervised ranking needs the node's own rows")
+    return SupervisedRanking(context.rows)
+
+
+RANKINGS: dict[str, Callable[[Context], Ranking]] = {
+    "kernel": lambda context: KernelRanking(context.kernel),
+    "size": lambda _: SizeRanking(),
+    "random": RandomRanking,
+    "newest": lambda _: NewestRanking(),
+    "supervised": _supervised,
+}
+
+
+def make(name: str, context: Context) -> Ranking:
+    """Return the ranking of that name for that node and moment."""
+    if name not in RANKINGS:
+        raise ParameterError(f"no ranking is called {name!r}; there are {', '.join(RANKINGS)}")
+    return RANKINGS[name](context)
