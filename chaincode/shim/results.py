@@ -1,0 +1,67 @@
+"""Results of range and history queries, fetched from the peer part by part as they are read."""
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from chaincode.shim import wire
+from chaincode.shim.errors import MisuseError
+from chaincode.shim.transaction import Transaction
+
+T = TypeVar("T")
+
+
+class Results(Generic[T]):
+    """An iterator over a query's results that can be left early.
+
+    Leaving a `with` block or calling `close` frees the peer's iterator at once; otherwise the peer frees it
+    when the transaction ends.
+    """
+
+    def __init__(self, transaction: Transaction, answer: bytes, decode: Callable[[bytes], T]) -> None:
+        self._transaction = transaction
+        self._decode = decode
+        self._closed = False
+        self._load(answer)
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        if self._closed:
+            raise MisuseError("the results are closed")
+        while self._position == len(self._part.results):
+            if not self._part.has_more:
+                raise StopIteration
+            request = wire.shim.QueryStateNext(id=self._part.id)
+            self._load(self._transaction.call(wire.Message.QUERY_STATE_NEXT, request.SerializeToString()))
+        result = self._part.results[self._position]
+        self._position += 1
+        return self._decode(result.resultBytes)
+
+    def close(self) -> None:
+        """Tell the peer that no more is wanted; it needs no telling after the last part."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._part.has_more:
+            request = wire.shim.QueryStateClose(id=self._part.id)
+            self._transaction.call(wire.Message.QUERY_STATE_CLOSE, request.SerializeToString())
+
+    def __enter__(self) -> "Results[T]":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+
+    @property
+    def bookmark(self) -> str:
+        """Where the next page begins; empty after the last page and for queries without pages."""
+        return str(wire.parse(wire.shim.QueryResponseMetadata, self._part.metadata).bookmark)
+
+    def _load(self, answer: bytes) -> None:
+        self._part: Any = wire.parse(wire.shim.QueryResponse, answer)
+        self._position = 0

@@ -1,0 +1,170 @@
+"""The chaincode's side of one stream with one peer: register, become ready, run transactions in parallel.
+
+    created ──REGISTERED──▶ established ──READY──▶ ready ──▶ TRANSACTION, RESPONSE, ERROR, KEEPALIVE
+
+One thread reads (it calls `receive`), one thread writes (it drains `outgoing`), and each transaction runs in
+a thread of the pool. Only the writer touches the stream's sending half: gRPC does not allow two writers.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from chaincode.shim import wire
+from chaincode.shim.context import Context
+from chaincode.shim.contract import Response, error_response
+from chaincode.shim.errors import ShimError, StreamError, encode_error
+from chaincode.shim.transaction import Transaction
+from chaincode.shim.writes import PeerLimits
+
+log = logging.getLogger("shim")
+
+ERROR_STATUS = 400
+
+
+class Chaincode(Protocol):
+    """What a session serves."""
+
+    def invoke(self, ctx: Context) -> Response:
+        """Run one transaction; never raises."""
+        ...
+
+
+class Session:
+    """One conversation with one peer."""
+
+    def __init__(self, chaincode: Chaincode, chaincode_id: str, pool: Executor, peer: str) -> None:
+        self._chaincode = chaincode
+        self._label = chaincode_id.partition(":")[0]
+        self._pool = pool
+        self._peer = peer
+        self._state = "created"
+        self._limits = PeerLimits()
+        self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
+        self._running: dict[tuple[str, str], Transaction] = {}
+        self._changed = threading.Condition()
+        self._stopping = False
+        registration = wire.chaincode.ChaincodeID(name=chaincode_id).SerializeToString()
+        self._outbox.put(wire.Message(type=wire.Message.REGISTER, payload=registration).SerializeToString())
+
+    def outgoing(self) -> Iterator[bytes]:
+        """Yield the messages for the peer, in order, until the session ends."""
+        while (message := self._outbox.get()) is not None:
+            yield message
+
+    def receive(self, raw: bytes) -> None:
+        """Act on one message of the peer; never blocks."""
+        message = wire.parse(wire.Message, raw)
+        kind = message.type
+        if kind == wire.Message.KEEPALIVE:
+            self._outbox.put(raw)
+        elif self._state == "ready" and kind in (wire.Message.RESPONSE, wire.Message.ERROR):
+            self._answer(message)
+        elif self._state == "ready" and kind in (wire.Message.TRANSACTION, wire.Message.INIT):
+            self._begin(message)
+        elif self._state == "created" and kind == wire.Message.REGISTERED:
+            self._state = "established"
+        elif self._state == "established" and kind == wire.Message.READY:
+            self._limits = PeerLimits.from_ready(message.payload)
+            self._state = "ready"
+            limits = self._limits
+            log.info(
+                "%s ready peer=%s batch=%d/%d", self._label, self._peer, limits.write_keys, limits.read_keys
+            )
+        else:
+            raise wire.FormatError(f"the peer sent {wire.type_name(message)} in state {self._state}")
+
+    def drain(self, seconds: float) -> bool:
+        """Refuse new transactions, let the running ones finish, end the stream; False if time ran out."""
+        with self._changed:
+            self._stopping = True
+            finished = self._changed.wait_for(lambda: not self._running, seconds)
+        self._outbox.put(None)
+        return finished
+
+    def lose(self, reason: str) -> None:
+        """End the session with its stream and wake every waiting transaction; a second call does nothing."""
+        with self._changed:
+            if self._state == "lost":
+                return
+            self._state = "lost"
+            running = list(self._running.values())
+        log.info("%s stream ended peer=%s running=%d: %s", self._label, self._peer, len(running), reason)
+        for transaction in running:
+            transaction.lose(reason)
+        self._outbox.put(None)
+
+    def _begin(self, message: Any) -> None:
+        transaction = Transaction(message.channel_id, message.txid, self._outbox.put)
+        key = (message.channel_id, message.txid)
+        with self._changed:
+            duplicate, stopping = key in self._running, self._stopping
+            if not duplicate and not stopping:
+                self._running[key] = transaction
+        if duplicate:
+            log.warning("%s tx=%s begun twice; the first goes on", self._label, message.txid)
+        elif stopping:
+            sentence = encode_error("UNAVAILABLE", "the chaincode is stopping; try again")
+            self._complete(transaction, Response(503, message=sentence), None)
+        else:
+            self._pool.submit(self._run, transaction, message)
+
+    def _answer(self, message: Any) -> None:
+        transaction = self._running.get((message.channel_id, message.txid))
+        if transaction is None:
+            log.warning("%s tx=%s answer to no request", self._label, message.txid)
+        else:
+            transaction.answer(message)
+
+    def _run(self, transaction: Transaction, message: Any) -> None:
+        started = time.perf_counter()
+        try:
+            response = self._execute(transaction, message)
+            milliseconds = (time.perf_counter() - started) * 1000
+            size_in, size_out = len(message.payload), len(response.payload)
+            line = "%s tx=%s channel=%s status=%d in=%d out=%d ms=%.1f"
+            tx_id = transaction.tx_id
+            log.info(
+                line,
+                self._label,
+                tx_id,
+                transaction.channel,
+                response.status,
+                size_in,
+                size_out,
+                milliseconds,
+            )
+        except StreamError as error:
+            log.warning("%s tx=%s given up: %s", self._label, transaction.tx_id, error)
+        finally:
+            with self._changed:
+                self._running.pop((transaction.channel, transaction.tx_id), None)
+                self._changed.notify_all()
+
+    def _execute(self, transaction: Transaction, message: Any) -> Response:
+        """Run the contract, send its writes, tell the peer; an error of any of these is the transaction's."""
+        event = None
+        try:
+            arguments = wire.parse(wire.chaincode.ChaincodeInput, message.payload).args
+            ctx = Context(transaction, arguments, message.proposal, self._limits)
+            response = self._chaincode.invoke(ctx)
+            if response.status < ERROR_STATUS:
+                ctx.flush()
+                event = ctx.event
+            self._complete(transaction, response, event)
+        except StreamError:
+            raise
+        except ShimError as error:
+            response = error_response(error, transaction.tx_id)
+            self._complete(transaction, response, None)
+        return response
+
+    def _complete(self, transaction: Transaction, response: Response, event: Any) -> None:
+        answer = wire.response.Response(
+            status=response.status, message=response.message, payload=response.payload
+        )
+        transaction.send(wire.Message.COMPLETED, answer.SerializeToString(), event)

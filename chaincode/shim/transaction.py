@@ -1,0 +1,67 @@
+"""One running transaction's line to the peer: a request goes out, its answer comes back, then the next."""
+
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from chaincode.shim import wire
+from chaincode.shim.errors import PeerError, SizeError, StreamError
+
+# A peer reads and writes messages of 100 MiB; a larger one ends the stream for every transaction on it.
+MAX_MESSAGE = 100 * 1024 * 1024
+# A peer gives a transaction up long before (30 s by default); this bounds the wait for a dropped answer.
+ANSWER_SECONDS = 300.0
+
+
+class Transaction:
+    """Sends requests of one transaction and waits for each answer; never two at once.
+
+    A peer drops a second request of a transaction while the first is pending, so calls from several threads
+    of one contract queue up here instead of vanishing there.
+    """
+
+    def __init__(self, channel: str, tx_id: str, send: Callable[[bytes], None]) -> None:
+        self.channel = channel
+        self.tx_id = tx_id
+        self._send = send
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._turn = threading.Lock()
+        self._lost: StreamError | None = None
+
+    def call(self, kind: int, payload: bytes) -> bytes:
+        """Ask the peer for something and return the answer's payload, or raise what went wrong."""
+        with self._turn:
+            if self._lost:
+                raise self._lost
+            self.send(kind, payload)
+            try:
+                answer = self._answers.get(timeout=ANSWER_SECONDS)
+            except Empty:
+                raise StreamError(f"the peer left a request unanswered for {ANSWER_SECONDS:.0f} s") from None
+        if isinstance(answer, StreamError):
+            raise answer
+        if answer.type == wire.Message.RESPONSE:
+            return bytes(answer.payload)
+        request = str(wire.Message.Type.Name(kind))
+        if answer.type == wire.Message.ERROR:
+            raise PeerError(request, answer.payload.decode("utf-8", "replace"))
+        raise PeerError(request, f"unexpected answer of type {wire.type_name(answer)}")
+
+    def send(self, kind: int, payload: bytes, event: Any = None) -> None:
+        """Hand a message to the stream's writer, unless it is one that would end the stream."""
+        message = wire.Message(
+            type=kind, payload=payload, txid=self.tx_id, channel_id=self.channel, chaincode_event=event
+        ).SerializeToString()
+        if len(message) > MAX_MESSAGE:
+            raise SizeError(str(wire.Message.Type.Name(kind)), len(message), MAX_MESSAGE)
+        self._send(message)
+
+    def answer(self, message: Any) -> None:
+        """Deliver the peer's answer to the waiting call."""
+        self._answers.put(message)
+
+    def lose(self, reason: str) -> None:
+        """Wake the waiting call, and refuse later ones: the peer is gone."""
+        self._lost = StreamError(reason)
+        self._answers.put(self._lost)

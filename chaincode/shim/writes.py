@@ -1,0 +1,92 @@
+"""A transaction's writes, kept until its contract has succeeded, then sent in as few messages as possible.
+
+Reads of a Fabric transaction never see its own writes, so sending them late changes nothing a contract can
+observe, and a contract that fails sends none.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from chaincode.shim import wire
+from chaincode.shim.transaction import Transaction
+
+# Far below the message limit, and large enough that the number of messages no longer matters.
+BATCH_BYTES = 16 * 1024 * 1024
+# What a peer takes that announces batches without their size.
+DEFAULT_KEYS = 100
+
+
+@dataclass(frozen=True)
+class PeerLimits:
+    """How many keys one message may write or read; 0 where the peer takes single keys only."""
+
+    write_keys: int = 0
+    read_keys: int = 0
+
+    @classmethod
+    def from_ready(cls, payload: bytes) -> "PeerLimits":
+        """Read what READY announces; an empty payload comes from a peer older than batches."""
+        announced = wire.parse(wire.chaincode.ChaincodeAdditionalParams, payload)
+        return cls(
+            (announced.max_size_write_batch or DEFAULT_KEYS) if announced.use_write_batch else 0,
+            (announced.max_size_get_multiple_keys or DEFAULT_KEYS) if announced.use_get_multiple_keys else 0,
+        )
+
+
+class Writes:
+    """Pending puts and deletes, the last one per key."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, bytes | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def put(self, key: str, value: bytes) -> None:
+        """Remember a value for a key."""
+        self._pending[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remember that a key goes."""
+        self._pending[key] = None
+
+    def flush(self, transaction: Transaction, limits: PeerLimits) -> None:
+        """Send what is pending, in batches where the peer announced them, key by key where it did not."""
+        if limits.write_keys:
+            self._flush_batches(transaction, limits.write_keys)
+        else:
+            for key, value in self._pending.items():
+                _write_one(transaction, key, value)
+        self._pending.clear()
+
+    def _flush_batches(self, transaction: Transaction, max_keys: int) -> None:
+        records: list[Any] = []
+        size = 0
+        for key, value in self._pending.items():
+            weight = len(key) * 4 + len(value or b"")
+            if records and (len(records) == max_keys or size + weight > BATCH_BYTES):
+                _write_batch(transaction, records)
+                records, size = [], 0
+            records.append(_record(key, value))
+            size += weight
+        if records:
+            _write_batch(transaction, records)
+
+
+def _record(key: str, value: bytes | None) -> Any:
+    record = wire.shim.WriteRecord
+    if value is None:
+        return record(key=key, type=record.DEL_STATE)
+    return record(key=key, value=value, type=record.PUT_STATE)
+
+
+def _write_batch(transaction: Transaction, records: list[Any]) -> None:
+    batch = wire.shim.WriteBatchState(rec=records)
+    transaction.call(wire.Message.WRITE_BATCH_STATE, batch.SerializeToString())
+
+
+def _write_one(transaction: Transaction, key: str, value: bytes | None) -> None:
+    if value is None:
+        transaction.call(wire.Message.DEL_STATE, wire.shim.DelState(key=key).SerializeToString())
+    else:
+        transaction.call(wire.Message.PUT_STATE, wire.shim.PutState(key=key, value=value).SerializeToString())

@@ -1,0 +1,228 @@
+"""The life of a stream: registration, order, one writer, parallel transactions, loss, stop."""
+
+import threading
+import time
+
+import grpc
+import pytest
+
+from chaincode.shim import ChaincodeServer, Context, Contract, MisuseError, Tls, evaluate, submit, wire
+
+M = wire.Message
+WAIT = 20
+
+
+class Held(Contract):
+    """A contract whose functions the test can hold, to see what else goes on meanwhile."""
+
+    name = "held"
+
+    def __init__(self):
+        super().__init__()
+        self.entered, self.release, self.errors = threading.Semaphore(0), threading.Event(), []
+
+    @evaluate
+    def hold(self, ctx: Context, key: str) -> bytes | None:
+        self.entered.release()
+        assert self.release.wait(WAIT)
+        return ctx.get(key)
+
+    @evaluate
+    def threads(self, ctx: Context, count: int) -> list[str]:
+        """Read from several threads of one transaction at once."""
+        found = []
+        readers = [threading.Thread(target=lambda n=n: found.append(ctx.get(f"k{n}"))) for n in range(count)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        return sorted(value.decode() for value in found)
+
+    @submit
+    def read(self, ctx: Context, key: str) -> bytes | None:
+        try:
+            return ctx.get(key)
+        except Exception as error:
+            self.errors.append(error)
+            raise
+
+
+def test_chaincode_registers_under_its_package_id(peer):
+    assert peer.chaincode_id == "probe_1:abc"
+    assert peer.types()[0] == "REGISTER"
+
+
+def test_nothing_runs_before_ready(serve):
+    _, address = serve(peer=False)
+    with grpc.insecure_channel(address) as channel:
+        early = M(type=M.TRANSACTION, txid="t", channel_id="ch").SerializeToString()
+        call = channel.stream_stream("/protos.Chaincode/Connect")(iter([early]))
+        assert [wire.parse(M, raw).type for raw in call] == [M.REGISTER]
+
+
+def test_unknown_message_ends_the_stream_but_not_the_server(serve):
+    server, peer = serve()
+    peer.send(M.UNDEFINED)
+    assert peer.ended.wait(WAIT)
+    assert serve.connect(server.address).run("metadata").status == 200
+
+
+def test_bytes_that_are_no_message_end_the_stream_but_not_the_server(serve):
+    server, peer = serve()
+    peer._outbox.put(b"\xff\xff\xff")
+    assert peer.ended.wait(WAIT)
+    assert serve.connect(server.address).run("metadata").status == 200
+
+
+def test_keepalive_is_echoed(peer):
+    peer.send(M.KEEPALIVE)
+    assert peer.run("metadata").status == 200
+    assert "KEEPALIVE" in peer.types()
+
+
+def test_messages_of_one_transaction_keep_their_order(peer):
+    peer.submit("put_then_get", "a", "1", tx="t")
+    assert peer.types("t") == ["GET_STATE", "WRITE_BATCH_STATE", "COMPLETED"]
+
+
+def test_init_is_served_like_a_transaction(peer):
+    assert peer.run("put", "a", "1", kind=M.INIT).writes == {"a": b"1"}
+
+
+def test_1000_concurrent_transactions_all_complete_with_their_own_answer(peer):
+    peer.state.update({f"k{n}": f"v{n}".encode() for n in range(1000)})
+    futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(1000)]
+    assert [future.result(WAIT).payload for future in futures] == [f"v{n}".encode() for n in range(1000)]
+    assert not peer.dropped
+
+
+def test_transactions_run_in_parallel(serve):
+    contract = Held()
+    _, peer = serve(contract)
+    futures = [peer.begin("hold", "k", tx=f"t{n}") for n in range(20)]
+    for _ in futures:
+        assert contract.entered.acquire(timeout=WAIT)
+    contract.release.set()
+    assert all(future.result(WAIT).status == 200 for future in futures)
+
+
+def test_threads_of_one_transaction_take_turns(serve):
+    _, peer = serve(Held())
+    peer.state.update({f"k{n}": f"v{n}".encode() for n in range(8)})
+    assert peer.run("threads", 8).json == [f"v{n}" for n in range(8)]
+    assert not peer.dropped
+
+
+def test_two_peers_share_one_server(serve):
+    server, first = serve()
+    second = serve.connect(server.address)
+    first.submit("put", "a", "1")
+    assert first.run("get", "a").payload == b"1"
+    assert second.run("get", "a").code == "NOT_FOUND"
+
+
+def test_answer_to_no_request_is_ignored(peer):
+    peer.send(M.RESPONSE, b"stray", "nobody")
+    assert peer.run("metadata").status == 200
+
+
+def test_e1_lost_stream_wakes_transactions_that_wait(serve):
+    contract = Held()
+    _, peer = serve(contract)
+    asked = threading.Event()
+    peer.script[M.GET_STATE] = lambda *_: asked.set()
+    peer.begin("read", "k")
+    assert asked.wait(WAIT)
+    peer.close()
+    assert wait_until(lambda: contract.errors)
+    assert contract.errors[0].code == "STREAM_LOST"
+
+
+def test_e1_peer_that_comes_back_is_served_again(serve):
+    server, peer = serve()
+    peer.close()
+    assert serve.connect(server.address).submit("put", "a", "1").status == 200
+
+
+def test_graceful_stop_lets_running_transactions_finish(serve):
+    contract = Held()
+    server, peer = serve(contract)
+    peer.state["k"] = b"v"
+    running = peer.begin("hold", "k", tx="running")
+    assert contract.entered.acquire(timeout=WAIT)
+    finished = []
+    stopping = threading.Thread(target=lambda: finished.append(server.stop(WAIT)))
+    stopping.start()
+    assert wait_until(lambda: server._stopping)
+    refused = None
+    while refused is None:  # transactions that slipped in before the session heard of the stop are held, too
+        late = peer.begin("hold", "k")
+        if wait_until(late.done, 0.2):
+            refused = late.result()
+    assert (refused.status, refused.code) == (503, "UNAVAILABLE")
+    contract.release.set()
+    assert running.result(WAIT).payload == b"v"
+    stopping.join(WAIT)
+    assert finished == [True]
+    assert peer.ended.wait(WAIT)
+
+
+def test_stop_reports_transactions_it_had_to_abandon(serve):
+    contract = Held()
+    server, peer = serve(contract)
+    peer.begin("hold", "k")
+    assert contract.entered.acquire(timeout=WAIT)
+    assert server.stop(0.1) is False
+    contract.release.set()
+
+
+def test_two_servers_on_one_port_are_refused(serve):
+    _server, address = serve(peer=False)
+    with pytest.raises(MisuseError, match="cannot listen"):
+        ChaincodeServer(Held(), "x:1", address, None).start()
+
+
+def test_e8_peer_without_client_certificate_is_refused(serve, authority):
+    _, address = serve_tls(serve, authority)
+    peer = serve.connect(address, grpc.ssl_channel_credentials(authority.pem))
+    assert peer.ended.wait(WAIT)
+    assert not peer.ready.is_set()
+
+
+def test_e8_peer_with_a_certificate_of_another_root_is_refused(serve, authority):
+    stranger = type(authority)("stranger")
+    _, address = serve_tls(serve, authority)
+    peer = serve.connect(address, grpc.ssl_channel_credentials(authority.pem, *stranger.issue("peer")))
+    assert peer.ended.wait(WAIT)
+    assert not peer.ready.is_set()
+
+
+def test_peer_with_a_trusted_client_certificate_is_served(serve, authority):
+    _, address = serve_tls(serve, authority)
+    peer = serve.connect(address, grpc.ssl_channel_credentials(authority.pem, *authority.issue("peer")))
+    assert peer.ready.wait(WAIT)
+    assert peer.submit("put", "a", "1").status == 200
+
+
+def test_tls_without_client_roots_is_refused(authority):
+    with pytest.raises(MisuseError, match="roots"):
+        Tls(*authority.issue("server"), b"").credentials()
+
+
+def test_tls_key_is_not_in_the_repr(authority):
+    assert "PRIVATE" not in repr(Tls(*authority.issue("server"), authority.pem))
+
+
+def serve_tls(serve, authority):
+    server, address = serve(peer=False, tls=Tls(*authority.issue("server"), authority.pem))
+    return server, "localhost:" + address.rpartition(":")[2]
+
+
+def wait_until(condition, seconds=WAIT):
+    """Poll a condition that no event announces."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        threading.Event().wait(0.01)
+    return True
