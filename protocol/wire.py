@@ -21,8 +21,9 @@ from protocol.limits import TreeLimits
 VERSION = 1
 WIDE, PROBABILITIES, MISSING = 1, 2, 4
 HEADER = struct.Struct("<BBH")
-NARROW_LEAF, WIDE_LEAF = 0xFF, 0xFFFF
-NEGATIVE_ZERO = struct.pack("<d", -0.0)
+# A leaf's mark has all bits of its width set, so that -1 becomes the mark by cutting it to size.
+NO_FEATURE, NARROW_LEAF, WIDE_LEAF = -1, 0xFF, 0xFFFF
+_CERTAIN = frozenset((0.0, 1.0))
 
 
 class Parsed(NamedTuple):
@@ -31,36 +32,46 @@ class Parsed(NamedTuple):
     features: Sequence[int]
     leaf: int
     thresholds: tuple[float, ...]
-    values: Sequence[float]
+    probabilities: tuple[float, ...]
+    ones: int
     missing: int
     depth: int
 
+    @property
+    def values(self) -> Sequence[float]:
+        """The value of each leaf, whichever way it was written."""
+        n_leaves = (len(self.features) + 1) >> 1
+        return self.probabilities or [float(self.ones >> i & 1) for i in range(n_leaves)]
+
 
 def encode(
-    features: Sequence[int], thresholds: Sequence[float], values: Sequence[float], missing: int, *, wide: bool
+    features: Sequence[int], thresholds: Sequence[float], values: Sequence[float], missing: int
 ) -> bytes:
-    """Write checked parts; `features` has the leaf mark of its width, `missing` a bit per internal node."""
-    n_internal, n_leaves = len(thresholds), len(values)
-    flags = WIDE if wide else 0
-    if missing:
-        flags |= MISSING
-    bits = 0
-    for i, value in enumerate(values):
-        if value == 1.0:
-            bits |= 1 << i
-        elif value != 0.0:
-            flags |= PROBABILITIES
-            break
-    parts = [HEADER.pack(VERSION, flags, len(features))]
-    parts.append(struct.pack(f"<{len(features)}H", *features) if wide else bytes(features))
-    parts.append(struct.pack(f"<{n_internal}d", *thresholds))
-    if flags & PROBABILITIES:
-        parts.append(struct.pack(f"<{n_leaves}d", *values))
+    """Write checked parts in preorder: NO_FEATURE at leaves, in `missing` a bit per internal node."""
+    n_nodes, n_internal, n_leaves = len(features), len(thresholds), len(values)
+    flags = MISSING if missing else 0
+    if max(features) < NARROW_LEAF:
+        feature_section = bytes([feature & NARROW_LEAF for feature in features])
     else:
-        parts.append(bits.to_bytes((n_leaves + 7) >> 3, "little"))
-    if missing:
-        parts.append(missing.to_bytes((n_internal + 7) >> 3, "little"))
-    return b"".join(parts)
+        flags |= WIDE
+        feature_section = struct.pack(f"<{n_nodes}H", *[feature & WIDE_LEAF for feature in features])
+    if _CERTAIN.issuperset(values):
+        ones = sum([1 << i for i, value in enumerate(values) if value])
+        value_section = ones.to_bytes((n_leaves + 7) >> 3, "little")
+    else:
+        flags |= PROBABILITIES
+        value_section = struct.pack(f"<{n_leaves}d", *values)
+    missing_section = missing.to_bytes((n_internal + 7) >> 3, "little") if missing else b""
+    threshold_section = struct.pack(f"<{n_internal}d", *thresholds)
+    return b"".join(
+        (
+            HEADER.pack(VERSION, flags, n_nodes),
+            feature_section,
+            threshold_section,
+            value_section,
+            missing_section,
+        )
+    )
 
 
 def parse(raw: bytes, limits: TreeLimits) -> Parsed:
@@ -78,16 +89,20 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
     features, leaf = _features(raw[HEADER.size : end_features], n_nodes, n_leaves, flags, limits)
     depth = _depth(features, leaf, limits)
     thresholds: tuple[float, ...] = struct.unpack_from(f"<{n_internal}d", raw, end_features)
-    for threshold in thresholds:
-        if not math.isfinite(threshold):
-            raise TreeError("TREE_THRESHOLD", f"a threshold is {threshold}")
+    if not all(map(math.isfinite, thresholds)):
+        raise TreeError("TREE_THRESHOLD", "a threshold is not a finite number")
     if 0.0 in thresholds:
         _refuse_negative_zero(thresholds)
-    values = _values(raw[end_thresholds:end_values], n_leaves, flags)
+    probabilities: tuple[float, ...] = ()
+    ones = 0
+    if flags & PROBABILITIES:
+        probabilities = _probabilities(raw[end_thresholds:end_values], n_leaves)
+    else:
+        ones = _bitmap(raw[end_thresholds:end_values], n_leaves)
     missing = _bitmap(raw[end_values:], n_internal)
     if flags & MISSING and not missing:
         raise TreeError("TREE_NOT_CANONICAL", "the missing-goes-left bitmap is there but empty")
-    return Parsed(features, leaf, thresholds, values, missing, depth)
+    return Parsed(features, leaf, thresholds, probabilities, ones, missing, depth)
 
 
 def _header(raw: bytes, limits: TreeLimits) -> tuple[int, int]:
@@ -136,24 +151,23 @@ def _depth(features: Sequence[int], leaf: int, limits: TreeLimits) -> int:
     deepest = 0
     # Depths at which a subtree is still to come; as the leaves were counted, it can only run empty too early.
     open_depths = [0]
-    for position, feature in enumerate(features):
+    pop, push = open_depths.pop, open_depths.append
+    for feature in features:
         if not open_depths:
-            raise TreeError("TREE_SHAPE", f"the tree closes before node {position}")
-        depth = open_depths.pop()
+            raise TreeError("TREE_SHAPE", "the tree closes before its last node")
+        depth = pop()
         if feature != leaf:
             depth += 1
-            deepest = max(deepest, depth)
-            open_depths.append(depth)
-            open_depths.append(depth)
+            push(depth)
+            push(depth)
+        elif depth > deepest:
+            deepest = depth
     if deepest > limits.max_depth:
         raise TreeError("TREE_TOO_DEEP", f"depth {deepest} is more than {limits.max_depth}")
     return deepest
 
 
-def _values(section: bytes, n_leaves: int, flags: int) -> Sequence[float]:
-    if not flags & PROBABILITIES:
-        bits = _bitmap(section, n_leaves)
-        return [1.0 if bits >> i & 1 else 0.0 for i in range(n_leaves)]
+def _probabilities(section: bytes, n_leaves: int) -> tuple[float, ...]:
     values: tuple[float, ...] = struct.unpack(f"<{n_leaves}d", section)
     fractional = False
     for value in values:

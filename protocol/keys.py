@@ -1,0 +1,152 @@
+"""Every key of the ledger is built and read here, so that no two records can meet under one key.
+
+A key is a Fabric composite key: its kind and its parts, each ended by NUL, which no name can hold. Counters have ten
+digits, so that a range query returns them in order. `docs/formats/keys-v1.md` lists the kinds; `KINDS` is that list.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from protocol.errors import AttestreeError, IdentifierError
+from protocol.identifiers import (
+    EstimatorId,
+    check_counter,
+    parse_image_name,
+    parse_image_version,
+    parse_node,
+    parse_process,
+)
+
+SEPARATOR = "\0"
+LAST_CHARACTER = "\U0010ffff"
+COUNTER_DIGITS = 10
+
+Part = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a ledger key says: its kind, and its parts as the values they stand for."""
+
+    kind: str
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        """Print for people, as in `task~fraud-2026~node07~0000000003`."""
+        return "~".join((self.kind, *map(_text, self.parts)))
+
+
+def image(name: str, version: str) -> str:
+    """The key of a registered image version."""
+    return _build("image", name, version)
+
+
+def process(process: str) -> str:
+    """The key of a process."""
+    return _build("process", process)
+
+
+def progress(process: str, node: str) -> str:
+    """The key of a node's progress in a process, written by that node alone."""
+    return _build("progress", process, node)
+
+
+def task(process: str, node: str, iteration: int) -> str:
+    """The key of a node's task in one iteration."""
+    return _build("task", process, node, iteration)
+
+
+def estimator(process: str, estimator_id: EstimatorId) -> str:
+    """The key of an estimator, stored once under its creator."""
+    return _build("estimator", process, estimator_id.creator, estimator_id.counter)
+
+
+def slot(process: str, recipient: str, sender: str) -> str:
+    """The key of what one sender offers one recipient, written by that sender alone."""
+    return _build("slot", process, recipient, sender)
+
+
+def model(process: str, node: str) -> str:
+    """The key of a node's published model."""
+    return _build("model", process, node)
+
+
+def prefix(kind: str, *parts: Part) -> str:
+    """The beginning that all keys of a kind with these first parts share, for range queries."""
+    return _build(kind, *parts, partial=True)
+
+
+def range_of(prefix: str) -> tuple[str, str]:
+    """Start and end of the range query that finds exactly the keys with a prefix."""
+    return prefix, prefix + LAST_CHARACTER
+
+
+def parse(key: str) -> Key:
+    """Read a whole key and refuse any string that this module would not have built."""
+    kind, *texts = _split(key)
+    if kind not in KINDS or len(texts) != len(KINDS[kind]):
+        raise IdentifierError("KEY_SYNTAX", f"{key[:80]!r} is not a key of the ledger")
+    try:
+        parts = tuple(_KIND_OF_PART[name].read(text) for name, text in zip(KINDS[kind], texts, strict=True))
+    except AttestreeError as error:
+        raise IdentifierError("KEY_SYNTAX", f"{key[:80]!r}: {error.cause}") from error
+    return Key(kind, parts)
+
+
+def _build(kind: str, *parts: Part, partial: bool = False) -> str:
+    names = KINDS.get(kind)
+    if names is None or len(parts) > len(names) or (len(parts) < len(names) and not partial):
+        raise IdentifierError("KEY_SYNTAX", f"{kind!r} with {len(parts)} parts is not a key of the ledger")
+    for name, part in zip(names, parts, strict=False):
+        _KIND_OF_PART[name].check(part)
+    return SEPARATOR + "".join(text + SEPARATOR for text in (kind, *map(_text, parts)))
+
+
+def _split(key: str) -> list[str]:
+    if type(key) is not str or not (key.startswith(SEPARATOR) and key.endswith(SEPARATOR) and len(key) > 1):
+        raise IdentifierError("KEY_SYNTAX", f"{str(key)[:80]!r} is not a composite key")
+    return key[1:-1].split(SEPARATOR)
+
+
+def _text(part: Part) -> str:
+    return f"{part:0{COUNTER_DIGITS}d}" if isinstance(part, int) else part
+
+
+def _read_counter(text: str) -> int:
+    if len(text) != COUNTER_DIGITS or not (text.isascii() and text.isdigit()):
+        raise IdentifierError("COUNTER_SYNTAX", f"{text[:20]!r} is not a counter of {COUNTER_DIGITS} digits")
+    return check_counter(int(text), "counter")
+
+
+@dataclass(frozen=True, slots=True)
+class _PartKind:
+    """How a part is checked when a key is built and read when it is parsed."""
+
+    check: Callable[..., Part]
+    read: Callable[[str], Part]
+
+
+_NODE = _PartKind(parse_node, parse_node)
+_COUNTER = _PartKind(lambda value: check_counter(value, "counter"), _read_counter)
+_KIND_OF_PART = {
+    "name": _PartKind(parse_image_name, parse_image_name),
+    "version": _PartKind(parse_image_version, parse_image_version),
+    "process": _PartKind(parse_process, parse_process),
+    "node": _NODE,
+    "creator": _NODE,
+    "recipient": _NODE,
+    "sender": _NODE,
+    "iteration": _COUNTER,
+    "counter": _COUNTER,
+}
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "image": ("name", "version"),
+    "process": ("process",),
+    "progress": ("process", "node"),
+    "task": ("process", "node", "iteration"),
+    "estimator": ("process", "creator", "counter"),
+    "slot": ("process", "recipient", "sender"),
+    "model": ("process", "node"),
+}
+"""The parts of each kind of key, in order."""
