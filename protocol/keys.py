@@ -1,7 +1,8 @@
 """Every key of the ledger is built and read here, so that no two records can meet under one key.
 
-A key is a Fabric composite key: its kind and its parts, each ended by NUL, which no name can hold. Counters have ten
-digits, so that a range query returns them in order. `docs/formats/keys-v1.md` lists the kinds; `KINDS` is that list.
+A key is a Fabric composite key: its kind and its parts, each ended by NUL, which no name can hold. Counters
+have ten digits, so that a range query returns them in order. `KINDS` is the list of all kinds, explained in
+docs/formats/keys-v1.md.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The life cycles of tasks, processes and images, each as one table of (transition, from, to).
 
-What is not in a table cannot happen. The tables say nothing about who may ask for a transition; that is for the
-chaincode that holds the record.
+What is not in a table cannot happen. The tables say nothing about who may ask for a transition; that is for
+the chaincode that holds the record.
 """
 
 from dataclasses import dataclass
