@@ -1,0 +1,3 @@
+module attestree/network/helpers
+
+go 1.24

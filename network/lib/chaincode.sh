@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# Chaincode as a service: one package per organisation (its own service, its own TLS material), installed and approved by
+# each, committed by a majority. The id of the image that serves it is in the package's label, where the organisation's
+# own peer reports it, and in the definition's version, where every organisation approves it.
+
+# NAME:PORT, the port inside the organisation's chaincode container.
+CHAINCODES=(probe:9001)
+CHAINCODE_VERSION=0.1.0
+
+chaincode_image_id() { docker image inspect -f '{{.Id}}' "$CHAINCODE_IMAGE" | sed 's/^sha256://'; }
+
+json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
+
+# package_chaincodes ORG: the packages and the service's configuration, which names their ids.
+package_chaincodes() {
+  local org=$1 dir entry name port id entries=() image
+  dir=$(org_dir "$org")
+  image=$(chaincode_image_id)
+  mkdir -p "$dir/packages"
+  for entry in "${CHAINCODES[@]}"; do
+    name=${entry%%:*} port=${entry##*:}
+    id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$image" --address "chaincode.$org:$port" \
+      --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
+    echo "$id" >"$dir/packages/$name.id"
+    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": {\"key\": \"tls/server.key\", \"cert\": \"tls/server.crt\", \"client_ca\": \"tls/ca.crt\"}}")
+  done
+  printf '{"log": "info", "chaincodes": [\n%s\n]}\n' "$(IFS=,; echo "${entries[*]}")" >"$dir/chaincode/serve.json.new"
+  if ! cmp -s "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"; then
+    mv "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"
+    give "$dir/chaincode"
+    compose rm --stop --force "chaincode.$org" >/dev/null 2>&1
+  fi
+  rm -f "$dir/chaincode/serve.json.new"
+}
+
+# committed NAME: "SEQUENCE VERSION" of the definition on the channel, or nothing.
+committed() {
+  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null | json 'd["sequence"], d["version"]' 2>/dev/null || true
+}
+
+# approved ORG NAME: "SEQUENCE PACKAGE_ID" of what the organisation approved last, or nothing.
+approved() {
+  as "$1" admin lifecycle chaincode queryapproved -C "$CHANNEL" -n "$2" -O json 2>/dev/null |
+    json 'd["sequence"], d["source"]["Type"]["LocalPackage"]["package_id"]' 2>/dev/null || true
+}
+
+# deploy NAME: brings the channel's definition to the image at hand; does nothing where it already is.
+deploy() {
+  local name=$1 version sequence=0 current="" org pids=() pid flags
+  version=$CHAINCODE_VERSION-$(chaincode_image_id)
+  read -r sequence current <<<"$(committed "$name")" || true
+  sequence=${sequence:-0}
+  [ "$current" = "$version" ] || sequence=$((sequence + 1))
+  read -ra flags <<<"$(orderer_flags)"
+  for org in $(organisations); do
+    install_and_approve "$org" "$name" "$version" "$sequence" "${flags[@]}" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || return 1; done
+  [ "$current" = "$version" ] && return 0
+  say "  $name: committing sequence $sequence"
+  local endorsers
+  mapfile -t endorsers < <(endorser_flags | tr ' ' '\n')
+  quietly "commit $name" as org1 admin lifecycle chaincode commit "${flags[@]}" "${endorsers[@]}" -C "$CHANNEL" -n "$name" \
+    --version "$version" --sequence "$sequence"
+}
+
+install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
+  local org=$1 name=$2 version=$3 sequence=$4 id dir
+  shift 4
+  dir=$(org_dir "$org")
+  id=$(cat "$dir/packages/$name.id")
+  [ "$(approved "$org" "$name")" = "$sequence $id" ] && return 0
+  if ! as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null | grep -qF "\"$id\""; then
+    quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" || return 1
+  fi
+  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" \
+    --version "$version" --sequence "$sequence" --package-id "$id"
+}

@@ -1,0 +1,126 @@
+# shellcheck shell=bash
+# The channel: its first block, and joining orderers and peers to it.
+
+fabric() { # PROGRAM ARGUMENT...
+  local program=$1 tools
+  shift
+  tools=$(tools_dir fabric)
+  FABRIC_CFG_PATH=${FABRIC_CFG_PATH:-$tools/config} "$tools/$program" "$@"
+}
+
+# as ORG IDENTITY PEER_ARGUMENT...: the peer CLI with an organisation's identity, speaking to its own peer.
+as() {
+  local org=$1 identity=$2 dir
+  shift 2
+  dir=$(org_dir "$org")
+  FABRIC_LOGGING_SPEC=${FABRIC_LOGGING_SPEC:-error} CORE_PEER_TLS_ENABLED=true CORE_PEER_LOCALMSPID=$(msp_id "$org") \
+    CORE_PEER_TLS_ROOTCERT_FILE=$dir/tlsca.pem CORE_PEER_ADDRESS=127.0.0.1:$(peer_port "$org") \
+    CORE_PEER_MSPCONFIGPATH=$dir/users/$identity/msp fabric peer "$@"
+}
+
+# The first orderer that answers: after a leader's death another one takes the transaction.
+orderer_flags() {
+  local orderer
+  for orderer in $(orderers); do
+    if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
+      echo --orderer "127.0.0.1:$(orderer_port "$orderer")" --tls --cafile "$(org_dir orderer)/tlsca.pem"
+      return 0
+    fi
+  done
+  die 20 "no orderer answers" "none of $(orderers | paste -sd ' ') accepts connections" "run network/up.sh"
+}
+
+# Every organisation's peer, for what a majority must endorse.
+endorser_flags() {
+  local org
+  for org in $(organisations); do
+    "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(peer_port "$org")" 2>/dev/null || continue
+    echo --peerAddresses "127.0.0.1:$(peer_port "$org")" --tlsRootCertFiles "$(org_dir "$org")/tlsca.pem"
+  done
+}
+
+write_configtx() {
+  local name
+  mkdir -p "$STATE/channel"
+  {
+    echo "Profiles:"
+    echo "  Attestree:"
+    echo "    Capabilities: { V3_0: true }"
+    policies "    " ANY Readers ANY Writers MAJORITY Admins
+    echo "    Orderer:"
+    echo "      OrdererType: etcdraft"
+    echo "      BatchTimeout: 200ms"
+    # A share of large estimators fits one transaction; many small ones fill a block by count.
+    echo "      BatchSize: { MaxMessageCount: 500, AbsoluteMaxBytes: 90 MB, PreferredMaxBytes: 4 MB }"
+    echo "      Capabilities: { V2_0: true }"
+    policies "      " ANY Readers ANY Writers MAJORITY Admins ANY BlockValidation:Writers
+    echo "      EtcdRaft:"
+    echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5, SnapshotIntervalSize: 64 MB }"
+    echo "        Consenters:"
+    for name in $(orderers); do
+      echo "          - { Host: $name, Port: 7050, ClientTLSCert: $(org_dir orderer)/$name/tls/server.crt, ServerTLSCert: $(org_dir orderer)/$name/tls/server.crt }"
+    done
+    echo "      Organizations:"
+    organisation_entry orderer
+    echo "    Application:"
+    echo "      Capabilities: { V2_5: true }"
+    policies "      " ANY Readers ANY Writers MAJORITY Admins MAJORITY LifecycleEndorsement:Endorsement MAJORITY Endorsement
+    echo "      Organizations:"
+    for name in $(organisations); do organisation_entry "$name"; done
+  } >"$STATE/channel/configtx.yaml"
+}
+
+# policies INDENT (RULE POLICY[:SUBPOLICY])...
+policies() {
+  local indent=$1
+  echo "${indent}Policies:"
+  shift
+  while [ $# -gt 0 ]; do
+    echo "$indent  ${2%%:*}: { Type: ImplicitMeta, Rule: \"$1 ${2##*:}\" }"
+    shift 2
+  done
+}
+
+organisation_entry() { # ORG
+  local org=$1 msp rule
+  msp=$(msp_id "$org")
+  echo "        - Name: $msp"
+  echo "          ID: $msp"
+  echo "          MSPDir: $(org_dir "$org")/msp"
+  echo "          Policies:"
+  for rule in Readers:member Writers:member Admins:admin Endorsement:peer; do
+    echo "            ${rule%%:*}: { Type: Signature, Rule: \"OR('$msp.${rule##*:}')\" }"
+  done
+  if [ "$org" = orderer ]; then
+    echo "          OrdererEndpoints: [$(orderers | sed 's/$/:7050/' | paste -sd ,)]"
+  else
+    echo "          AnchorPeers: [{ Host: peer.$org, Port: 7051 }]"
+  fi
+}
+
+make_genesis_block() {
+  [ -f "$STATE/channel/genesis.block" ] && return 0
+  write_configtx
+  FABRIC_CFG_PATH=$STATE/channel quietly configtxgen fabric configtxgen -profile Attestree -channelID "$CHANNEL" \
+    -outputBlock "$STATE/channel/genesis.block.new" && mv "$STATE/channel/genesis.block.new" "$STATE/channel/genesis.block"
+}
+
+osnadmin() { # ORDERER COMMAND...
+  local orderer=$1 tls
+  shift
+  tls=$(org_dir orderer)/users/admin/tls
+  fabric osnadmin "$@" -o "127.0.0.1:$(orderer_admin_port "$orderer")" --ca-file "$tls/ca.crt" \
+    --client-cert "$tls/server.crt" --client-key "$tls/server.key"
+}
+
+join_orderer() { # ORDERER
+  osnadmin "$1" channel list --channelID "$CHANNEL" 2>/dev/null | grep -q '"name"' && return 0
+  quietly "join $1" osnadmin "$1" channel join --channelID "$CHANNEL" --config-block "$STATE/channel/genesis.block"
+}
+
+has_leader() { osnadmin "$1" channel list --channelID "$CHANNEL" | grep -q '"status": "active"'; }
+
+join_peer() { # ORG
+  as "$1" admin channel list 2>/dev/null | grep -qx "$CHANNEL" && return 0
+  quietly "join peer.$1" as "$1" admin channel join -b "$STATE/channel/genesis.block"
+}

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Paths, settings, messages and waiting, for every script of the network. Source it; it changes nothing.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=network/versions.env
+. "$ROOT/network/versions.env"
+
+# A second network on one host takes another project name and another port prefix.
+PROJECT=${ATTESTREE_PROJECT:-attestree}
+PORTS=${ATTESTREE_PORTS:-7}
+STATE=${ATTESTREE_STATE:-$ROOT/network/state/$PROJECT}
+CACHE=${ATTESTREE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/attestree}
+CHANNEL=attestree
+ORDERER_MSP=OrdererMSP
+
+# Exit codes, the same numbers as the executor's: docs/exit-codes.md.
+readonly FAILED=1 USAGE=2 TIMEOUT=3 WRONG_STATE=13 DOCKER_UNREACHABLE=30
+
+say() { printf '%s\n' "$*" >&2; }
+
+# die CODE WHAT WHY REMEDY
+die() {
+  say "error: $2"
+  say "  cause:  $3"
+  say "  remedy: $4"
+  exit "$1"
+}
+
+# quietly LABEL COMMAND...: output to the log, shown only if the command fails.
+quietly() {
+  local label=$1 log
+  shift
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    rm -f "$log"
+    return 0
+  fi
+  say "--- output of: $label"
+  tail -n 40 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+# eventually SECONDS WHAT COMMAND...: repeats a check until it holds, or dies naming what did not happen.
+eventually() {
+  local seconds=$1 what=$2 end
+  shift 2
+  end=$((SECONDS + seconds))
+  until "$@" >/dev/null 2>&1; do
+    if [ "$SECONDS" -ge "$end" ]; then
+      say "--- the last answer:"
+      "$@" >&2 || true
+      die "$TIMEOUT" "$what: not within ${seconds} s" "the check above never passed" \
+        "look at 'docker compose --env-file $STATE/compose.env logs', then run the command again"
+    fi
+    read -rt 0.2 <> <(:) || true
+  done
+}
+
+# One list drives everything: configtx, the certificate authorities, compose profiles and the chaincode packages.
+organisations() { local i; for ((i = 1; i <= ORGS; i++)); do echo "org$i"; done; }
+orderers() { local i; for ((i = 1; i <= ORDERERS; i++)); do echo "orderer$i"; done; }
+all_organisations() { echo orderer; organisations; }
+msp_id() { if [ "$1" = orderer ]; then echo "$ORDERER_MSP"; else echo "Org${1#org}MSP"; fi; }
+
+# nodes_of ORG: the learning nodes are dealt out in blocks, node01…node05 to org1 and so on.
+nodes_of() {
+  local i
+  for ((i = 1; i <= NODES; i++)); do
+    [ "org$(((i - 1) * ORGS / NODES + 1))" = "$1" ] && printf 'node%02d\n' "$i"
+  done
+  return 0
+}
+
+# Published ports, on 127.0.0.1 alone: PORTS followed by three digits.
+peer_port() { echo "${PORTS}${1#org}51"; }
+ca_port() { if [ "$1" = orderer ]; then echo "${PORTS}054"; else echo "${PORTS}${1#org}54"; fi; }
+orderer_port() { echo "${PORTS}0${1#orderer}0"; }
+orderer_admin_port() { echo "${PORTS}0${1#orderer}3"; }
+registry_port() { echo "${PORTS}005"; }
+
+compose() { docker compose --env-file "$STATE/compose.env" --project-directory "$ROOT" -f "$ROOT/docker-compose.yml" "$@"; }
+
+# load_network: the settings that an earlier up.sh wrote down.
+load_network() {
+  [ -f "$STATE/network.env" ] || die "$WRONG_STATE" "there is no network '$PROJECT' here" \
+    "$STATE/network.env does not exist" "run network/up.sh"
+  # shellcheck source=/dev/null
+  . "$STATE/network.env"
+}
+
+require_organisation() {
+  all_organisations | grep -qxF -- "$1" || die "$USAGE" "unknown organisation '$1'" \
+    "this network has: $(all_organisations | paste -sd ' ')" "name one of them"
+}
+
+require_name() {
+  [[ $1 =~ ^[a-z][a-z0-9-]{0,62}$ ]] || die "$USAGE" "'$1' is not a name" \
+    "names are lower-case letters, digits and hyphens, a letter first, 63 at most" "choose another name"
+}

@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# The images the network runs: official ones where a container registry answers, built ones elsewhere.
+# Either way the same compose file and the same Dockerfiles serve.
+
+image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# choose_images auto|official|build: prints official or build.
+choose_images() {
+  case $1 in
+    official | build) echo "$1" ;;
+    auto)
+      if image_exists "$OFFICIAL_PEER" || timeout 300 docker pull --quiet "$OFFICIAL_PEER" >/dev/null 2>&1; then
+        say "images: a container registry answers, using the official images"
+        echo official
+      else
+        say "images: no container registry answers, building from Go modules and Debian packages"
+        echo build
+      fi
+      ;;
+  esac
+}
+
+# prepare_images official|build: makes every image available and sets the *_IMAGE variables.
+prepare_images() {
+  if [ "$1" = official ]; then
+    PEER_IMAGE=$OFFICIAL_PEER ORDERER_IMAGE=$OFFICIAL_ORDERER CA_IMAGE=$OFFICIAL_CA
+    REGISTRY_IMAGE=$OFFICIAL_REGISTRY PYTHON_BASE=$OFFICIAL_PYTHON
+    local image
+    for image in "$PEER_IMAGE" "$ORDERER_IMAGE" "$CA_IMAGE" "$REGISTRY_IMAGE" "$PYTHON_BASE"; do
+      image_exists "$image" || quietly "docker pull $image" docker pull "$image" || die "$FAILED" "no image $image" \
+        "the container registry did not serve it" "check the connection, or use --images build"
+    done
+  else
+    build_scratch_image peer
+    PEER_IMAGE=$IMAGE
+    build_scratch_image orderer
+    ORDERER_IMAGE=$IMAGE
+    build_scratch_image ca
+    CA_IMAGE=$IMAGE
+    build_scratch_image registry
+    REGISTRY_IMAGE=$IMAGE
+    build_python_base
+    PYTHON_BASE=$IMAGE
+  fi
+  build_chaincode_image
+  CHAINCODE_IMAGE=$IMAGE
+}
+
+# The images below hold static programs and nothing else: no shell, no package manager, nothing to patch.
+build_scratch_image() { # peer|orderer|ca|registry; sets IMAGE
+  local part=$1 sources
+  case $part in
+    peer) sources=("$(tools fabric)"/{peer,config/core.yaml} "$(tools helpers)"/{detect,build,release}) ;;
+    orderer) sources=("$(tools fabric)"/{orderer,config/orderer.yaml}) ;;
+    ca) sources=("$(tools fabric-ca)"/fabric-ca-{server,client}) ;;
+    registry) sources=("$(tools registry)/registry") ;;
+  esac
+  # The directories of the tools are named by their pins, so their names stand for their content.
+  build_once "attestree/$part" "$(printf '%s\n' "${sources[@]#"$CACHE"}" | cat - "$ROOT/network/images/$part.Dockerfile" | key)" \
+    "$ROOT/network/images/$part.Dockerfile" "${sources[@]}"
+}
+
+key() { sha256sum | cut -c1-16; }
+
+# build_once NAME KEY DOCKERFILE SOURCE... [-- DOCKER BUILD ARGUMENT...]: the tag is the digest of all that goes in, so an
+# image is built again only when something changed. Sets IMAGE.
+build_once() {
+  local name=$1 key=$2 dockerfile=$3 context
+  shift 3
+  IMAGE=$name:$key
+  image_exists "$IMAGE" && return 0
+  say "$name: building the image"
+  context=$(mktemp -d)
+  cp "$dockerfile" "$context/Dockerfile"
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    cp -r "$1" "$context/"
+    shift
+  done
+  [ $# -eq 0 ] || shift
+  # The build needs no network: everything is in the context.
+  quietly "docker build of $name" env DOCKER_BUILDKIT=0 docker build --network none --label "attestree.image=$name" "$@" \
+    --tag "$IMAGE" "$context" || die "$FAILED" "$name did not build" "docker build said the above" "see the lines above"
+  rm -rf "$context"
+}
+
+# build_python_base: Debian's own Python 3.11, installed by debootstrap. Sets IMAGE.
+build_python_base() {
+  IMAGE=attestree/python:3.11-$DEBIAN_SUITE
+  image_exists "$IMAGE" && return 0
+  local archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
+  if [ ! -f "$archive" ]; then
+    say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"
+    if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then die "$FAILED" "no Python base image" \
+      "no container registry answers, and debootstrap needs root and its package" "apt-get install debootstrap, as root"; fi
+    work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
+    quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
+      "$DEBIAN_SUITE" "$work/root" || die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
+    rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+    tar -C "$work/root" --numeric-owner -czf "$work/image.tar.gz" .
+    mv "$work/image.tar.gz" "$archive"
+    rm -rf "$work"
+  fi
+  quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$IMAGE"
+}
+
+# wheels PART: prints a directory with every locked wheel of requirements/PART.txt for the images' Python.
+wheels() {
+  local part=$1 target work machine
+  machine=$(uname -m)
+  target=$CACHE/wheels/$part-$machine-$(sha256sum "$ROOT/requirements/$part.txt" | cut -c1-16)
+  if [ ! -d "$target" ]; then
+    mkdir -p "$CACHE/wheels"
+    work=$(mktemp -d "$CACHE/wheels/.loading.XXXXXX")
+    say "$part: downloading locked wheels"
+    quietly "pip download" python3 -m pip download --quiet --require-hashes --only-binary=:all: --no-deps \
+      --implementation cp --python-version 3.11 --platform "manylinux_2_28_$machine" --platform "manylinux_2_17_$machine" \
+      --platform "manylinux2014_$machine" --dest "$work" -r "$ROOT/requirements/$part.txt" ||
+      die "$FAILED" "wheels of $part" "pip said the above" "check that the Python package index can be reached"
+    mv -T "$work" "$target" 2>/dev/null || rm -rf "$work"
+  fi
+  echo "$target"
+}
+
+# build_chaincode_image: locked wheels and the two packages chaincode needs. Sets IMAGE.
+build_chaincode_image() {
+  local packages=$CACHE/packages key
+  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z | xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
+    docker image inspect -f '{{.Id}}' "$PYTHON_BASE") | key)
+  image_exists "attestree/chaincode:$key" || {
+    packages=$(mktemp -d)
+    mkdir "$packages/requirements"
+    cp "$ROOT/requirements/chaincode.txt" "$packages/requirements/"
+    cp -r "$(wheels chaincode)" "$packages/wheels"
+    (cd "$ROOT" && package_files protocol chaincode | tar --null --mode=u=rwX,go=rX -cf - -T -) | tar -xf - -C "$packages"
+  }
+  build_once attestree/chaincode "$key" "$ROOT/chaincode/Dockerfile" "$packages"/* -- --build-arg "BASE=$PYTHON_BASE"
+  [ "$packages" = "$CACHE/packages" ] || rm -rf "$packages"
+}
+
+# package_files NAME...: the sources of Python packages, without bytecode, each ending in NUL.
+package_files() { find "$@" -type f \( -name '*.py' -o -name py.typed \) -print0; }

@@ -1,0 +1,57 @@
+"""Write a chaincode-as-a-service package whose bytes depend on its content alone, and print its package id."""
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+
+
+def main() -> None:
+    """Package one organisation's connection to its chaincode service."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--label", required=True, help="name of the chaincode and id of the image that serves it")
+    parser.add_argument("--address", required=True, help="HOST:PORT of the service, as the peer reaches it")
+    parser.add_argument("--root", type=Path, required=True, help="PEM file: who signs the service's certificate")
+    parser.add_argument("--client", type=Path, required=True, help="folder with server.crt and server.key of the peer")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+
+    connection = {
+        "address": options.address,
+        "dial_timeout": "10s",
+        "tls_required": True,
+        "client_auth_required": True,
+        "root_cert": options.root.read_text(),
+        "client_cert": (options.client / "server.crt").read_text(),
+        "client_key": (options.client / "server.key").read_text(),
+    }
+    metadata = {"type": "ccaas", "label": options.label, "path": ""}
+    package = archive(
+        {"metadata.json": encode(metadata), "code.tar.gz": archive({"connection.json": encode(connection)})}
+    )
+    options.output.touch(mode=0o600)
+    options.output.write_bytes(package)
+    print(f"{options.label}:{hashlib.sha256(package).hexdigest()}")
+
+
+def encode(content: dict[str, object]) -> bytes:
+    """Give the JSON of a file in the package."""
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    """Pack files into a tar.gz without times, owners or names of the machine."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+if __name__ == "__main__":
+    main()

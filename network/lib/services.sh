@@ -1,0 +1,110 @@
+# shellcheck shell=bash
+# Settings of the running services: what compose reads, and one environment file per peer and orderer.
+
+# write_compose_environment: everything docker-compose.yml leaves open.
+write_compose_environment() {
+  local profiles
+  profiles=$( (organisations && orderers) | paste -sd ,)
+  cat >"$STATE/compose.env.new" <<EOF
+PROJECT=$PROJECT
+NETWORK_ID=$NETWORK_ID
+FABRIC_VERSION=$FABRIC_VERSION
+PORTS=$PORTS
+STATE=$STATE
+HELPERS=$(tools_dir helpers)
+SERVICE_UID=$SERVICE_UID
+SERVICE_GID=$SERVICE_GID
+PEER_IMAGE=$PEER_IMAGE
+ORDERER_IMAGE=$ORDERER_IMAGE
+CA_IMAGE=$CA_IMAGE
+REGISTRY_IMAGE=$REGISTRY_IMAGE
+CHAINCODE_IMAGE=$CHAINCODE_IMAGE
+COMPOSE_PROFILES=$profiles
+EOF
+  mv "$STATE/compose.env.new" "$STATE/compose.env"
+}
+
+# own_volumes VOLUME[/SUBDIRECTORY]...: creates the volumes and gives them to the services' user, with no network and no
+# capability but the one it needs.
+own_volumes() {
+  local name volume mounts=() paths=()
+  for name in "$@"; do
+    volume=${PROJECT}_${name%%/*}
+    docker volume inspect "$volume" >/dev/null 2>&1 || docker volume create --label "attestree.network=$PROJECT" \
+      --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" --label "com.docker.compose.project=$PROJECT" \
+      --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
+    [[ " ${mounts[*]-} " == *" $volume:/volumes/${name%%/*} "* ]] || mounts+=(-v "$volume:/volumes/${name%%/*}")
+    paths+=("/volumes/$name")
+  done
+  quietly "give the volumes to user $SERVICE_UID" docker run --rm --user 0 --network none --cap-drop ALL --cap-add CHOWN \
+    --cap-add DAC_OVERRIDE --label "attestree.network=$PROJECT" -v "$(tools_dir helpers)/own:/own:ro" "${mounts[@]}" --entrypoint /own "$PEER_IMAGE" \
+    "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
+}
+
+write_peer_environment() { # ORG
+  local org=$1 target
+  target=$(org_dir "$org")/peer/service.env
+  cat >"$target" <<EOF
+FABRIC_LOGGING_SPEC=warning
+CORE_PEER_ID=peer.$org
+CORE_PEER_LOCALMSPID=$(msp_id "$org")
+CORE_PEER_MSPCONFIGPATH=/etc/attestree/msp
+CORE_PEER_ADDRESS=peer.$org:7051
+CORE_PEER_LISTENADDRESS=0.0.0.0:7051
+CORE_PEER_CHAINCODELISTENADDRESS=127.0.0.1:7052
+CORE_PEER_CHAINCODEADDRESS=127.0.0.1:7052
+CORE_PEER_FILESYSTEMPATH=/var/hyperledger/production
+CORE_PEER_TLS_ENABLED=true
+CORE_PEER_TLS_CERT_FILE=/etc/attestree/tls/server.crt
+CORE_PEER_TLS_KEY_FILE=/etc/attestree/tls/server.key
+CORE_PEER_TLS_ROOTCERT_FILE=/etc/attestree/tls/ca.crt
+CORE_PEER_GOSSIP_BOOTSTRAP=peer.$org:7051
+CORE_PEER_GOSSIP_ENDPOINT=peer.$org:7051
+CORE_PEER_GOSSIP_EXTERNALENDPOINT=peer.$org:7051
+CORE_PEER_GOSSIP_USELEADERELECTION=false
+CORE_PEER_GOSSIP_ORGLEADER=true
+CORE_PEER_GOSSIP_RECONNECTINTERVAL=2s
+CORE_PEER_GOSSIP_STATE_ENABLED=false
+CORE_OPERATIONS_LISTENADDRESS=127.0.0.1:9443
+CORE_METRICS_PROVIDER=disabled
+CORE_VM_ENDPOINT=
+CORE_LEDGER_STATE_STATEDATABASE=goleveldb
+CORE_LEDGER_HISTORY_ENABLEHISTORYDATABASE=true
+CORE_CHAINCODE_EXECUTETIMEOUT=60s
+EOF
+  give "$target"
+}
+
+write_orderer_environment() { # ORDERER
+  local target
+  target=$(org_dir orderer)/$1/service.env
+  cat >"$target" <<EOF
+FABRIC_LOGGING_SPEC=warning
+ORDERER_GENERAL_LISTENADDRESS=0.0.0.0
+ORDERER_GENERAL_LISTENPORT=7050
+ORDERER_GENERAL_LOCALMSPID=$ORDERER_MSP
+ORDERER_GENERAL_LOCALMSPDIR=/etc/attestree/msp
+ORDERER_GENERAL_BOOTSTRAPMETHOD=none
+ORDERER_GENERAL_TLS_ENABLED=true
+ORDERER_GENERAL_TLS_CERTIFICATE=/etc/attestree/tls/server.crt
+ORDERER_GENERAL_TLS_PRIVATEKEY=/etc/attestree/tls/server.key
+ORDERER_GENERAL_TLS_ROOTCAS=[/etc/attestree/tls/ca.crt]
+ORDERER_GENERAL_CLUSTER_CLIENTCERTIFICATE=/etc/attestree/tls/server.crt
+ORDERER_GENERAL_CLUSTER_CLIENTPRIVATEKEY=/etc/attestree/tls/server.key
+ORDERER_GENERAL_CLUSTER_ROOTCAS=[/etc/attestree/tls/ca.crt]
+ORDERER_CHANNELPARTICIPATION_ENABLED=true
+ORDERER_ADMIN_LISTENADDRESS=0.0.0.0:7053
+ORDERER_ADMIN_TLS_ENABLED=true
+ORDERER_ADMIN_TLS_CERTIFICATE=/etc/attestree/tls/server.crt
+ORDERER_ADMIN_TLS_PRIVATEKEY=/etc/attestree/tls/server.key
+ORDERER_ADMIN_TLS_ROOTCAS=[/etc/attestree/tls/ca.crt]
+ORDERER_ADMIN_TLS_CLIENTAUTHREQUIRED=true
+ORDERER_ADMIN_TLS_CLIENTROOTCAS=[/etc/attestree/tls/ca.crt]
+ORDERER_FILELEDGER_LOCATION=/var/hyperledger/production/orderer
+ORDERER_CONSENSUS_WALDIR=/var/hyperledger/production/etcdraft/wal
+ORDERER_CONSENSUS_SNAPDIR=/var/hyperledger/production/etcdraft/snapshot
+ORDERER_OPERATIONS_LISTENADDRESS=127.0.0.1:9443
+ORDERER_METRICS_PROVIDER=disabled
+EOF
+  give "$target"
+}

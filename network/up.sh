@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Starts the Fabric network, or brings a stopped or half-started one up. A second run changes nothing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+for part in common tools checks images identities services channel chaincode; do
+  # shellcheck source=/dev/null
+  . "$here/lib/$part.sh"
+done
+
+usage() {
+  cat <<EOF
+usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|official|build] [--fresh]
+
+  --orgs N       organisations, 2 to 8 (default 4)
+  --orderers N   Raft orderers, 1, 3 or 5 (default 3)
+  --nodes N      learning nodes, 1 to 99, dealt out to the organisations (default 20)
+  --images MODE  official images, images built here, or whichever can be had (default auto)
+  --fresh        remove the network of this name first, with its ledger
+
+environment: ATTESTREE_PROJECT (name, default attestree), ATTESTREE_PORTS (port prefix, default 7), ATTESTREE_CACHE
+EOF
+}
+
+main() {
+  local fresh="" began=$SECONDS
+  read_arguments "$@"
+  [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
+  step 1 "prerequisites"
+  require_engine
+  require_compose
+  require_disk
+  [ -z "$fresh" ] || "$here/down.sh" --purge
+  settle_network
+  require_own_volumes
+  require_ports
+  step 2 "images"
+  settle_images
+  step 3 "certificate authorities"
+  start_authorities
+  step 4 "identities"
+  for_each all_organisations issue_organisation
+  step 5 "orderers, peers, registry"
+  start_services
+  step 6 "channel $CHANNEL"
+  join_channel
+  step 7 "chaincode"
+  deploy_chaincodes
+  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes, registry at 127.0.0.1:$(registry_port)"
+  say "try:"
+  echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n probe -c '{\"Args\":[\"whoami\"]}'"
+}
+
+step() { say "[$1/7] $2"; }
+
+read_arguments() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --orgs) asked_orgs=$(number "$1" "${2-}" 2 8) ;;
+      --orderers)
+        asked_orderers=$(number "$1" "${2-}" 1 5)
+        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" "an even number tolerates no more failures than one less" "use 1, 3 or 5"
+        ;;
+      --nodes) asked_nodes=$(number "$1" "${2-}" 1 99) ;;
+      --images)
+        asked_images=${2-}
+        [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" "it is none of auto, official, build" "use one of them"
+        ;;
+      --fresh)
+        fresh=yes
+        shift
+        continue
+        ;;
+      -h | --help)
+        usage
+        exit 0
+        ;;
+      *)
+        usage >&2
+        die "$USAGE" "unknown flag '$1'" "it is none of the above" "see the usage above"
+        ;;
+    esac
+    shift 2
+  done
+}
+
+number() { # FLAG VALUE LEAST MOST
+  if ! [[ $2 =~ ^[0-9]{1,2}$ ]] || [ "$((10#$2))" -lt "$3" ] || [ "$((10#$2))" -gt "$4" ]; then
+    die "$USAGE" "$1 '$2'" "it is not a number from $3 to $4" "give one"
+  fi
+  echo "$((10#$2))"
+}
+
+# settle_network: takes the size of the network from its first start, and refuses to change what cannot be changed.
+settle_network() {
+  if [ -f "$STATE/network.env" ]; then
+    load_network
+    if [ "${asked_orgs:-$ORGS}" != "$ORGS" ] || [ "${asked_orderers:-$ORDERERS}" != "$ORDERERS" ] || [ "${asked_nodes:-$NODES}" -lt "$NODES" ]; then
+      die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers and $NODES nodes" \
+        "organisations and orderers are part of the channel; nodes can be added, not removed" "leave the flags out, or start anew with --fresh"
+    fi
+  fi
+  ORGS=${asked_orgs:-${ORGS:-4}} ORDERERS=${asked_orderers:-${ORDERERS:-3}}
+  NODES=${asked_nodes:-${NODES:-20}}
+  [ -n "${NETWORK_ID:-}" ] || NETWORK_ID=$(head -c 8 /dev/urandom | od -An -tx1 | tr -d ' \n')
+  SERVICE_UID=$(id -u) SERVICE_GID=$(id -g)
+  [ "$SERVICE_UID" != 0 ] || SERVICE_UID=10001 SERVICE_GID=10001
+}
+
+settle_images() {
+  if [ -z "${IMAGES:-}" ] || [ "${asked_images:-auto}" != auto ]; then IMAGES=$(choose_images "${asked_images:-auto}"); fi
+  local part
+  for part in helpers fabric fabric-ca; do tools "$part" >/dev/null; done
+  prepare_images "$IMAGES"
+  mkdir -p "$STATE"
+  printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "NODES=$NODES" "IMAGES=$IMAGES" "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" \
+    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "CHAINCODE_IMAGE=$CHAINCODE_IMAGE" >"$STATE/network.env.new"
+  mv "$STATE/network.env.new" "$STATE/network.env"
+  write_compose_environment
+}
+
+# for_each LIST FUNCTION: one after the other would leave a core idle while a CA signs.
+for_each() {
+  local item pids=() pid failed=""
+  for item in $("$1"); do
+    "$2" "$item" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=yes; done
+  [ -z "$failed" ] || die "$FAILED" "$2 failed" "see the lines above" "run network/up.sh again: it goes on where it stopped"
+}
+
+wait_for() { # WHAT URL
+  "$(tools_dir helpers)/healthy" -wait 90s "$2" || die "$TIMEOUT" "$1 does not answer" "nothing at $2 within 90 s" \
+    "look at 'docker compose --env-file $STATE/compose.env logs $1'"
+}
+
+start_authorities() {
+  local org services=() volumes=()
+  for org in $(all_organisations); do
+    write_ca_config "$org"
+    services+=("ca.$org")
+    volumes+=("ca.$org" "ca.$org/tlsca")
+  done
+  own_volumes "${volumes[@]}"
+  quietly "start the certificate authorities" compose up -d "${services[@]}"
+  for org in $(all_organisations); do wait_for "ca.$org" "https://127.0.0.1:$(ca_port "$org")/cainfo?ca=tlsca-$org"; done
+}
+
+start_services() {
+  local org orderer services=(registry)
+  for org in $(organisations); do
+    write_peer_environment "$org"
+    services+=("peer.$org")
+  done
+  for orderer in $(orderers); do
+    write_orderer_environment "$orderer"
+    services+=("$orderer")
+  done
+  own_volumes "${services[@]}"
+  make_genesis_block
+  quietly "start orderers, peers and registry" compose up -d "${services[@]}"
+  for orderer in $(orderers); do wait_for "$orderer" "tls://127.0.0.1:$(orderer_admin_port "$orderer")"; done
+  for org in $(organisations); do wait_for "peer.$org" "tls://127.0.0.1:$(peer_port "$org")"; done
+  wait_for registry "https://127.0.0.1:$(registry_port)/v2/"
+}
+
+join_channel() {
+  for_each orderers join_orderer
+  for_each organisations join_peer
+  eventually 60 "the orderers elect a leader" has_leader orderer1
+}
+
+deploy_chaincodes() {
+  local entry services=() org
+  for_each organisations package_chaincodes
+  for org in $(organisations); do services+=("chaincode.$org"); done
+  quietly "start the chaincode services" compose up -d "${services[@]}"
+  for entry in "${CHAINCODES[@]}"; do deploy "${entry%%:*}" || die "$FAILED" "chaincode ${entry%%:*} was not deployed" "see the lines above" "run network/up.sh again"; done
+  for org in $(organisations); do
+    eventually 90 "chaincode.$org answers its peer" as "$org" admin chaincode query -C "$CHANNEL" -n probe -c '{"Args":["whoami"]}'
+  done
+}
+
+main "$@"
