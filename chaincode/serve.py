@@ -12,22 +12,13 @@ at the configuration file. `"tls": null` serves without TLS, on loopback address
 """
 
 import argparse
-import logging
-import os
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from chaincode.health import check
-from chaincode.registry import contract
 from chaincode.settings import Settings, SettingsError
-from chaincode.shim import ChaincodeServer, ShimError
 
-STOP_SECONDS = 20.0
-EXIT_STOPPED, EXIT_ABANDONED, EXIT_SETTINGS = 0, 1, 2
-
-log = logging.getLogger("serve")
+EXIT_SETTINGS = 2
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,46 +33,15 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         settings = Settings.from_file(options.config)
-        return check(settings) if options.check else serve(settings)
-    except (SettingsError, ShimError) as error:
+        if options.check:
+            return check(settings)
+        # A health check runs every few seconds and must not pay for loading gRPC.
+        from chaincode.service import serve  # noqa: PLC0415
+
+        return serve(settings)
+    except SettingsError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return EXIT_SETTINGS
-
-
-def serve(settings: Settings) -> int:
-    """Run every configured chaincode in this process until a signal asks to stop."""
-    logging.basicConfig(level=settings.log.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    servers = []
-    for entry in settings.chaincodes:
-        server = ChaincodeServer(contract(entry.name), entry.id, entry.listen, entry.tls)
-        port = server.start()
-        servers.append(server)
-        log.info(
-            "serving %s as %s on port %d%s", entry.name, entry.id, port, "" if entry.tls else " without TLS"
-        )
-    stop.wait()
-    log.info("stopping")
-    return _stop(servers)
-
-
-def _stop(servers: list[ChaincodeServer]) -> int:
-    """Stop all servers side by side, so that one deadline holds for the lot."""
-    finished: list[bool] = []
-    threads = [threading.Thread(target=lambda s=s: finished.append(s.stop(STOP_SECONDS))) for s in servers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if all(finished):
-        log.info("stopped")
-        return EXIT_STOPPED
-    log.warning("stopped with transactions abandoned")
-    logging.shutdown()
-    # A contract that never returns would otherwise keep the interpreter waiting for its thread.
-    os._exit(EXIT_ABANDONED)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 import ipaddress
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaincode.registry import CONTRACTS
-from chaincode.shim import Tls
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -17,13 +16,22 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True)
+class TlsFiles:
+    """The contents of the PEM files of one chaincode."""
+
+    key: bytes = field(repr=False)
+    certificate: bytes
+    client_roots: bytes
+
+
+@dataclass(frozen=True)
 class Entry:
     """One chaincode to serve."""
 
     name: str
     id: str
     listen: str
-    tls: Tls | None
+    tls: TlsFiles | None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -86,9 +94,9 @@ def _entry(found: Any, where: str, folder: Path) -> Entry:
     return Entry(found["name"], found["id"], found["listen"], tls)
 
 
-def _tls(found: Any, where: str, folder: Path) -> Tls:
+def _tls(found: Any, where: str, folder: Path) -> TlsFiles:
     _check_names(found, where, {"key", "cert", "client_ca"}, set())
-    return Tls(*(_read(found[name], f"{where}.{name}", folder) for name in ("key", "cert", "client_ca")))
+    return TlsFiles(*(_read(found[name], f"{where}.{name}", folder) for name in ("key", "cert", "client_ca")))
 
 
 def _read(name: Any, where: str, folder: Path) -> bytes:
