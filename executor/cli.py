@@ -2,8 +2,13 @@
 
 import click
 
+from executor.experiment.command import experiment
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="attestree", prog_name="executor")
 def main() -> None:
     """Train anomaly detectors together, and check afterwards what happened."""
+
+
+main.add_command(experiment)

@@ -12,7 +12,7 @@ HEAD = """# Results
 Written by `scripts/results`, which runs the experiments; edits by hand are lost.
 [experiments.md](experiments.md) says how to run them and what the words mean.
 """
-ORDER = ("paper", "robust", "fit")
+ORDER = ("paper", "paper-regressor", "robust", "fit")
 
 
 def write_part(docs: Path, name: str, text: str) -> Path:

@@ -1,0 +1,188 @@
+"""Federations on one split and seed: FIT once, then run as many variants, topologies and attacks as asked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from executor.experiment.metrics import as_row, measure
+from executor.experiment.outcome import Outcome
+from executor.experiment.split import Split
+from executor.experiment.table import Floats
+from executor.experiment.threshold import home_threshold
+from executor.experiment.variant import Variant
+from learning import topology
+from learning.actions import NodeState, fit_task, predictor
+from learning.ensemble import Ensemble
+from learning.errors import ParameterError
+from learning.fit import FitTask
+from learning.fit_cache import FitCache
+from learning.kernel import KernelOptions
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.robust import vote_weights
+from learning.rows import Rows
+from learning.simulator import Member, Simulation, simulate
+from protocol.estimator import Estimator
+from protocol.tree import Tree
+
+TOPOLOGIES = {"disconnected": topology.disconnected, "ring": topology.ring, "full": topology.full}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One federation to run: a variant on a topology, with a hostile node or without."""
+
+    variant: Variant
+    topology: str
+    attack: str | None = None
+    hostile: int | None = None
+
+
+class Bench:
+    """One split and one seed; trees keep their test scores, so an ensemble costs one addition per tree."""
+
+    def __init__(
+        self, split: Split, seed: int, cache: FitCache, rounds: int = 4, schedule: str = "synchronous"
+    ) -> None:
+        self.split = split
+        self.seed = seed
+        self.cache = cache
+        self.rounds = rounds
+        self.schedule = schedule
+        self.rows = {node.name: Rows.of(node.X, node.y) for node in split.nodes}
+        self.tests = TreeScores(split.X_test)
+        self.scale = scale(split)
+
+    def run(self, case: Case, train: bool = True) -> Outcome:
+        """Run one federation and measure every node; a hostile node is measured like the others."""
+        simulation = self.simulate(case)
+        parameters = self._parameters(case.variant)
+        thresholds, scores, own = [], [], []
+        for name, ensemble in simulation.ensembles().items():
+            rows = self.rows[name]
+            threshold = parameters.threshold
+            if case.variant.home_threshold:
+                threshold = home_threshold(name, ensemble, parameters, rows)
+            thresholds.append(threshold)
+            scores.append(self.tests.mean(ensemble, parameters))
+            if train:
+                values = predictor(ensemble, parameters).scores(rows.X)
+                own.append(as_row(measure(rows.y, values, threshold)))
+        pairs = zip(scores, thresholds, strict=True)
+        test = np.array([as_row(measure(self.split.y_test, values, at)) for values, at in pairs])
+        return Outcome(
+            seed=self.seed,
+            test=test,
+            train=np.array(own) if train else np.full_like(test, np.nan),
+            scores=np.array(scores),
+            thresholds=np.array(thresholds),
+            origins=self._origins(simulation.ensembles()),
+            share_bytes=tuple(r.share.n_bytes for r in simulation.records if r.share.recipients),
+            refusals=sum(len(r.refusals) for r in simulation.records),
+        )
+
+    def simulate(self, case: Case, rounds: int | None = None) -> Simulation:
+        """Run one federation."""
+        parameters = self._parameters(case.variant)
+        members = {name: Member(rows, parameters) for name, rows in self.rows.items()}
+        if case.attack is not None:
+            members = with_hostile(members, case)
+        graph = make_topology(case.topology, tuple(self.rows), self.seed)
+        return simulate(
+            members,
+            graph,
+            rounds=self.rounds if rounds is None else rounds,
+            seed=self.seed,
+            schedule=self.schedule,
+            cache=self.cache,
+        )
+
+    def prepare(self, variants: Sequence[Variant], jobs: int, advance: Callable[[], None]) -> None:
+        """Do every honest FIT that the variants need, several processes at a time."""
+        tasks = {}
+        for variant in variants:
+            for name, rows in self.rows.items():
+                for iteration in range(self.rounds):
+                    task = self._task(variant, name, iteration)
+                    tasks[task] = (rows, task, None)
+        # The largest nodes first, so that no process is left alone with one of them at the end.
+        ordered = sorted(tasks.values(), key=lambda job: -len(job[0]))
+        self.cache.prepare(ordered, jobs, lambda _done, _total: advance())
+
+    def first_fit(self, variant: Variant) -> tuple[Estimator, ...]:
+        """What the first node trains in the first round."""
+        name = next(iter(self.rows))
+        return self.cache.fit(self.rows[name], self._task(variant, name, 0))
+
+    def _task(self, variant: Variant, name: str, iteration: int) -> FitTask:
+        parameters = self._parameters(variant)
+        first = fit_task(NodeState(name, self.seed), self.rows[name], parameters)
+        return replace(first, iteration=iteration, first_counter=iteration * parameters.n_new)
+
+    def _parameters(self, variant: Variant) -> Parameters:
+        return scaled(variant.parameters, self.scale)
+
+    def _origins(self, ensembles: dict[str, Ensemble]) -> np.ndarray:
+        position = {name: i for i, name in enumerate(self.rows)}
+        counts = np.zeros((len(position), len(position)), dtype=np.int64)
+        for name, ensemble in ensembles.items():
+            for estimator in ensemble:
+                counts[position[name], position[estimator.id.creator]] += 1
+        return counts
+
+
+class TreeScores:
+    """P(anomalous) of every test row under every tree met so far."""
+
+    def __init__(self, X: Floats) -> None:
+        self.X = np.ascontiguousarray(X, dtype=np.float32)
+        self.known: dict[Tree, Floats] = {}
+
+    def of(self, tree: Tree) -> Floats:
+        """One tree's scores."""
+        if tree not in self.known:
+            self.known[tree] = Predictor.of([tree]).scores(self.X)
+        return self.known[tree]
+
+    def mean(self, ensemble: Ensemble, parameters: Parameters) -> Floats:
+        """The ensemble's scores, added in the order of `learning.predict`, so that they are the same bits."""
+        weights = vote_weights(ensemble.estimators, parameters.vote_cap)
+        total = np.zeros(len(self.X))
+        for estimator, weight in zip(ensemble, weights, strict=True):
+            total += weight * self.of(estimator.tree)
+        return total / weights.sum() if len(weights) else total
+
+
+def scale(split: Split) -> KernelOptions:
+    """One mean and deviation per feature for all nodes, as a process would agree on them beforehand."""
+    X = np.concatenate([node.X for node in split.nodes])
+    mu, sigma = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    return KernelOptions(mu=tuple(mu.tolist()), sigma=tuple(np.where(sigma > 0, sigma, 1.0).tolist()))
+
+
+def scaled(parameters: Parameters, options: KernelOptions) -> Parameters:
+    """The parameters with the kernel's units set."""
+    return replace(parameters, kernel=replace(parameters.kernel, mu=options.mu, sigma=options.sigma))
+
+
+def with_hostile(members: dict[str, Member], case: Case) -> dict[str, Member]:
+    """The members, one of them attacking."""
+    names = list(members)
+    if case.hostile is None or not 0 <= case.hostile < len(names):
+        raise ParameterError(f"there is no node {case.hostile} among {len(names)} to be hostile")
+    name = names[case.hostile]
+    return members | {name: replace(members[name], attack=case.attack)}
+
+
+def make_topology(name: str, nodes: Sequence[str], seed: int) -> topology.Topology:
+    """A topology by name; `random:P` joins each pair with probability P, anew in each round."""
+    if name in TOPOLOGIES:
+        return TOPOLOGIES[name](nodes)
+    kind, _, probability = name.partition(":")
+    try:
+        if kind == "random":
+            return topology.random_graph(nodes, float(probability), seed, every_round=True)
+    except ValueError:
+        pass
+    raise ParameterError(f"no topology is called {name!r}; there are {', '.join(TOPOLOGIES)} and random:P")
