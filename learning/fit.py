@@ -153,7 +153,8 @@ def _grow(
         tree = DecisionTreeRegressor(**shape)
     else:
         tree = DecisionTreeClassifier(max_features="sqrt", **shape)
-    return tree.fit(sample.X, sample.y, sample_weight=sample.weight)
+    # scikit-learn's search for missing values refuses read-only rows.
+    return tree.fit(np.require(sample.X, requirements="CW"), sample.y, sample_weight=sample.weight)
 
 
 def _leaf(value: float, limits: TreeLimits) -> Tree:

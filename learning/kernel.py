@@ -29,6 +29,9 @@ MAX_INTERNAL = 2_047
 MAX_MAGNITUDE = 1e300
 """The largest k(|D|, |D|): Cauchy-Schwarz then keeps every entry, and every partial sum of it, finite."""
 
+BEYOND_VALUES = float(np.finfo(np.float32).max)
+"""A threshold no row's value can exceed: the split tells missing from present, so its x is 0, not huge."""
+
 
 @dataclass(frozen=True)
 class KernelOptions:
@@ -121,10 +124,13 @@ def _pack(trees: Sequence[Tree], options: KernelOptions) -> Packed:
         raise ParameterError(
             f"a tree splits feature {n_features - 1}, the scale has {len(options.mu)} features"
         )
+    threshold = np.concatenate([tree.threshold for tree in trees])
+    if max(-threshold.min(), threshold.max()) >= BEYOND_VALUES:
+        threshold = np.where(np.abs(threshold) >= BEYOND_VALUES, mu[feature], threshold)
     return Packed(
         offsets,
         feature,
-        np.concatenate([tree.threshold for tree in trees]),
+        threshold,
         np.concatenate([tree.left for tree in trees]),
         np.concatenate([tree.right for tree in trees]),
         mu,
@@ -145,9 +151,10 @@ def _may_overflow(packed: Packed) -> bool:
     if not len(packed.feature) or not len(packed.mu):
         return False
     internal = int(np.diff(packed.offsets).max()) // 2
-    reach = float(np.abs(packed.threshold).max()) / float(packed.sigma.min())
-    shift = float((np.abs(packed.mu) / packed.sigma).max())
-    bound = 2 * math.log10(internal * (reach + shift) + 1.0) + internal * math.log10(4.0)
+    widest = max(-float(packed.threshold.min()), float(packed.threshold.max()))
+    furthest = max(-float(packed.mu.min()), float(packed.mu.max()))
+    reach = (widest + furthest) / float(packed.sigma.min())
+    bound = 2 * math.log10(internal * reach + 1.0) + internal * math.log10(4.0)
     return not bound < math.log10(MAX_MAGNITUDE)
 
 
