@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from executor.experiment.metrics import METRICS, Levels, Weights
+from executor.experiment.metrics import METRICS, Levels, Weighting
 from executor.experiment.table import Floats, Labels
 
 RESAMPLES = 1000
@@ -50,9 +50,10 @@ def resample(y: Labels, variants: Mapping[str, Sequence[Model]], seed: int = 0) 
     if len(silent):
         counts[-1] = len(silent)
     draws = np.random.default_rng(seed).multinomial(len(y), counts / len(y), size=RESAMPLES)
-    weights: Weights = np.concatenate([counts[None, :], draws]).astype(np.int64)
+    columns = np.ascontiguousarray(np.concatenate([counts[None, :], draws]).T.astype(np.int32))
+    weighting = Weighting(y[first], columns)
     return {
-        name: np.mean([_measure(y[first], model, first, weights) for model in models], axis=0)
+        name: np.mean([_measure(model, first, weighting) for model in models], axis=0)
         for name, models in variants.items()
     }
 
@@ -80,5 +81,5 @@ def verdict(by_split: Sequence[Difference]) -> str:
     )
 
 
-def _measure(y: Labels, model: Model, rows: np.ndarray, weights: Weights) -> Floats:
-    return np.stack(Levels(y, model.scores[rows]).measure(weights, model.threshold), axis=1)
+def _measure(model: Model, rows: np.ndarray, weighting: Weighting) -> Floats:
+    return np.stack(Levels(model.scores[rows]).measure(weighting, model.threshold), axis=1)

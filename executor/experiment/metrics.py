@@ -1,13 +1,14 @@
 """The paper's three metrics and three without a threshold, with a defined value on every input."""
 
 from dataclasses import astuple, dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from executor.experiment.table import Floats, Labels
 
-Weights = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,7 @@ TITLES = {
 
 def measure(y: Labels, scores: Floats, threshold: float = 0.5) -> Scores:
     """Every metric of one model; anomalous means a score above, not at, the threshold."""
-    levels = Levels(y, scores)
-    once = np.ones((1, len(y)), dtype=np.int64)
-    return Scores(*(float(column[0]) for column in levels.measure(once, threshold)))
+    return Scores(*(float(values[0]) for values in Levels(scores).measure(Weighting.once(y), threshold)))
 
 
 def as_row(scores: Scores) -> Floats:
@@ -46,38 +45,69 @@ def as_row(scores: Scores) -> Floats:
     return np.array(astuple(scores))
 
 
+class Weighting:
+    """How often each test row counts: one row per test row, one column per resampled test set."""
+
+    def __init__(self, y: Labels, weights: Weights) -> None:
+        self.weights = weights
+        self.anomalous = y == 1
+        self.positives: Weights = weights[self.anomalous].sum(axis=0, dtype=np.int64)
+        self.total: Weights = weights.sum(axis=0, dtype=np.int64)
+
+    @classmethod
+    def once(cls, y: Labels) -> Self:
+        """The test set as it is."""
+        return cls(y, np.ones((len(y), 1), dtype=np.int32))
+
+
 class Levels:
-    """A model's test rows sorted by score, so that any reweighting of the rows is measured in linear time."""
+    """A model's distinct scores, highest first: any reweighting of the rows is then measured quickly.
 
-    def __init__(self, y: Labels, scores: Floats) -> None:
-        self.order = np.argsort(-scores, kind="stable")
-        ranked = scores[self.order]
-        self.anomalous = y[self.order] == 1
-        self.ends = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
-        self.values = ranked[self.ends]
+    Rows at the lowest score, nearly all of them in practice, are never touched: what is not above it is at it.
+    """
 
-    def measure(self, weights: Weights, threshold: float) -> tuple[Floats, ...]:
-        """One array per metric, with one entry per row of `weights` (how often each test row counts)."""
-        ranked = weights[:, self.order]
-        true = np.cumsum(ranked * self.anomalous, axis=1)[:, self.ends]
-        false = np.cumsum(ranked * ~self.anomalous, axis=1)[:, self.ends]
-        positives, negatives = true[:, -1], false[:, -1]
+    def __init__(self, scores: Floats) -> None:
+        lowest = scores.min()
+        above = np.flatnonzero(scores > lowest)
+        self.rows = above[np.argsort(-scores[above], kind="stable")]
+        ranked = scores[self.rows]
+        self.starts = np.flatnonzero(np.diff(ranked, prepend=np.inf))
+        self.values = np.append(ranked[self.starts], lowest)
+
+    def counts(self, weighting: Weighting) -> tuple[Weights, Weights]:
+        """True and false alarms at each level and above, per column of the weighting."""
+        every = weighting.weights[self.rows]
+        true = every * weighting.anomalous[self.rows, None]
+        true, every = (self._cumulate(part) for part in (true, every))
+        true = np.concatenate([true, weighting.positives[None]])
+        every = np.concatenate([every, weighting.total[None]])
+        return true, every - true
+
+    def measure(self, weighting: Weighting, threshold: float) -> tuple[Floats, ...]:
+        """One array per metric, with one entry per column of the weighting."""
+        true, false = self.counts(weighting)
+        positives, negatives = true[-1], false[-1]
         above = int(np.count_nonzero(self.values > threshold))
-        hits = true[:, above - 1] if above else np.zeros_like(positives)
-        alarms = false[:, above - 1] if above else np.zeros_like(positives)
+        hits = true[above - 1] if above else np.zeros_like(positives)
+        alarms = false[above - 1] if above else np.zeros_like(positives)
         recall = _ratio(hits, positives)
-        precisions, recalls = _ratio(true, true + false), _ratio(true, positives[:, None])
+        precisions, recalls = _ratio(true, true + false), _ratio(true, positives)
         return (
             _balanced(recall, _ratio(negatives - alarms, negatives), positives, negatives),
             _ratio(hits, hits + alarms),
             recall,
-            (np.diff(recalls, axis=1, prepend=0) * precisions).sum(axis=1),
-            _area(true, false, positives, negatives),
-            _ratio(2 * true, true + false + positives[:, None]).max(axis=1),
+            (np.diff(recalls, axis=0, prepend=0) * precisions).sum(axis=0),
+            _area(true, false),
+            _ratio(2 * true, true + false + positives).max(axis=0),
         )
 
+    def _cumulate(self, part: Weights) -> Weights:
+        if not len(self.starts):
+            return np.zeros((0, part.shape[1]), dtype=np.int64)
+        return np.cumsum(np.add.reduceat(part, self.starts, axis=0), axis=0, dtype=np.int64)
 
-def _ratio(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> Floats:
+
+def _ratio(part: Weights, whole: Weights) -> Floats:
     """part/whole, or 0 with nothing to divide by: no alarm has precision 0, no anomaly recall 0."""
     return np.divide(part, whole, out=np.zeros(part.shape), where=np.broadcast_to(whole != 0, part.shape))
 
@@ -88,9 +118,9 @@ def _balanced(recall: Floats, specificity: Floats, positives: Weights, negatives
     return np.where(positives == 0, specificity, np.where(negatives == 0, recall, both))
 
 
-def _area(true: Weights, false: Weights, positives: Weights, negatives: Weights) -> Floats:
+def _area(true: Weights, false: Weights) -> Floats:
     """Area under the ROC curve by trapezes, ties counting half; 0.5 when a class is absent."""
-    heights = (true + np.concatenate([np.zeros_like(true[:, :1]), true[:, :-1]], axis=1)) / 2
-    area: Floats = (np.diff(false, axis=1, prepend=0) * heights).sum(axis=1)
-    pairs = positives * negatives
+    heights = (true + np.concatenate([np.zeros_like(true[:1]), true[:-1]])) / 2
+    area: Floats = (np.diff(false, axis=0, prepend=0) * heights).sum(axis=0)
+    pairs = true[-1] * false[-1]
     return np.asarray(np.divide(area, pairs, out=np.full(area.shape, 0.5), where=pairs != 0))

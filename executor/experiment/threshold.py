@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from executor.experiment.metrics import Levels
+from executor.experiment.metrics import Levels, Weighting
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
 from learning.predict import Predictor
@@ -23,9 +23,9 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     if int(rows.y.sum()) < ENOUGH_ANOMALIES or not foreign:
         return OTHERWISE
     weights = vote_weights(foreign, parameters.vote_cap)
-    levels = Levels(rows.y, Predictor.of([estimator.tree for estimator in foreign], weights).scores(rows.X))
-    true = np.cumsum(levels.anomalous)[levels.ends]
-    f1 = 2 * true / (levels.ends + 1 + true[-1])
+    levels = Levels(Predictor.of([estimator.tree for estimator in foreign], weights).scores(rows.X))
+    true, false = levels.counts(Weighting.once(rows.y))
+    f1 = (2 * true / (true + false + true[-1]))[:, 0]
     best = int(np.argmax(f1))
     lower = levels.values[best + 1] if best + 1 < len(levels.values) else 0.0
     return float((levels.values[best] + lower) / 2)

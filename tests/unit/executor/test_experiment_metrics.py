@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as reference
 
 from executor.experiment.compare import Difference, Model, difference, resample, verdict
-from executor.experiment.metrics import Levels, measure
+from executor.experiment.metrics import Levels, Weighting, measure
 
 Y = np.array([0, 0, 1, 1, 0, 1, 0, 0], np.int8)
 
@@ -45,9 +45,9 @@ def test_one_class_alone_has_its_own_recall_as_balanced_accuracy() -> None:
 
 def test_weights_count_rows_as_repeating_them_would() -> None:
     scores = np.array([0.1, 0.7, 0.8, 0.4, 0.4, 0.9, 0.0, 0.2])
-    weights = np.array([[1, 0, 2, 1, 3, 1, 0, 1]])
-    repeated = measure(np.repeat(Y, weights[0]), np.repeat(scores, weights[0]), 0.35)
-    columns = Levels(Y, scores).measure(weights, 0.35)
+    weights = np.array([[1, 0, 2, 1, 3, 1, 0, 1]]).T
+    repeated = measure(np.repeat(Y, weights[:, 0]), np.repeat(scores, weights[:, 0]), 0.35)
+    columns = Levels(scores).measure(Weighting(Y, weights), 0.35)
     assert [float(c[0]) for c in columns] == pytest.approx(
         [repeated.bacc, repeated.precision, repeated.recall, repeated.ap, repeated.roc, repeated.f1]
     )
