@@ -1,0 +1,112 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import keys
+from protocol.errors import IdentifierError
+from protocol.identifiers import EstimatorId
+
+BUILT = [
+    (keys.image("attestree/learner", "1.0.0"), "image~attestree/learner~1.0.0"),
+    (keys.process("p1"), "process~p1"),
+    (keys.progress("p1", "node07"), "progress~p1~node07"),
+    (keys.task("p1", "node07", 3), "task~p1~node07~0000000003"),
+    (keys.estimator("p1", EstimatorId("node07", 42)), "estimator~p1~node07~0000000042"),
+    (keys.slot("p1", "node01", "node02"), "slot~p1~node01~node02"),
+    (keys.model("p1", "node07"), "model~p1~node07"),
+]
+
+
+@pytest.mark.parametrize(("key", "printed"), BUILT)
+def test_each_key_parses_back_to_what_built_it(key, printed):
+    parsed = keys.parse(key)
+    assert str(parsed) == printed
+    build = getattr(keys, parsed.kind)
+    if parsed.kind == "estimator":
+        process, creator, counter = parsed.parts
+        assert build(process, EstimatorId(creator, counter)) == key
+    else:
+        assert build(*parsed.parts) == key
+
+
+def test_every_kind_is_built_above():
+    assert [keys.parse(key).kind for key, _ in BUILT] == list(keys.KINDS)
+
+
+def test_keys_are_composite_keys_of_fabric():
+    assert keys.slot("p1", "node01", "node02") == "\0slot\0p1\0node01\0node02\0"
+
+
+def test_a_slot_of_one_sender_is_not_that_of_another():
+    assert keys.slot("p1", "node01", "node02") != keys.slot("p1", "node02", "node01")
+    assert keys.slot("p1", "node01", "node02") != keys.slot("p1", "node0", "1node02")
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=2, max_size=6, unique=True))
+def test_range_queries_return_counters_in_order(counters):
+    built = sorted(keys.task("p1", "node07", counter) for counter in counters)
+    assert [keys.parse(key).parts[-1] for key in built] == sorted(counters)
+
+
+def test_a_prefix_finds_its_own_keys_only():
+    start, end = keys.range_of(keys.prefix("slot", "p1", "node01"))
+    assert start <= keys.slot("p1", "node01", "node02") < end
+    for other in (
+        keys.slot("p1", "node012", "node02"),
+        keys.slot("p2", "node01", "node02"),
+        keys.model("p1", "node01"),
+    ):
+        assert not start <= other < end
+
+
+@pytest.mark.parametrize(
+    "parts", [("slot", "p1", "Node01"), ("slot", "p1", "a", "b", "c"), ("nothing",), ("task", "p1", "a", -1)]
+)
+def test_a_prefix_of_no_key_is_refused(parts):
+    with pytest.raises(IdentifierError):
+        keys.prefix(*parts)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a~b", "\U0010ffff", "A", "../x", None, 7])
+def test_a_part_outside_its_grammar_builds_no_key(name):
+    for build in (
+        keys.process,
+        lambda part: keys.slot("p1", "node01", part),
+        lambda part: keys.task("p1", part, 1),
+    ):
+        with pytest.raises(IdentifierError):
+            build(name)
+
+
+@pytest.mark.parametrize("iteration", [-1, 2**32, "1", True, 1.0])
+def test_c6_iteration_outside_its_range_builds_no_key(iteration):
+    with pytest.raises(IdentifierError) as refusal:
+        keys.task("p1", "node07", iteration)
+    assert refusal.value.code == "COUNTER_RANGE"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "\0",
+        "\0\0",
+        "slot",
+        "\0slot\0p1\0node01\0",
+        "\0slot\0p1\0node01\0node02",
+        "slot\0p1\0node01\0node02\0",
+        "\0slot\0p1\0node01\0node02\0\0",
+        "\0slot\0p1\0Node01\0node02\0",
+        "\0task\0p1\0node07\x003\0",
+        "\0task\0p1\0node07\x009999999999\0",
+        "\0task\0p1\0node07\x00000000000٣\0",
+        "\0other\0p1\0",
+        "\0process\0\0",
+        None,
+        7,
+    ],
+)
+def test_a_key_this_module_would_not_build_is_refused(key):
+    with pytest.raises(IdentifierError) as refusal:
+        keys.parse(key)
+    assert refusal.value.code == "KEY_SYNTAX"
