@@ -120,13 +120,13 @@ settle_images() {
 
 # for_each LIST FUNCTION: one after the other would leave a core idle while a CA signs.
 for_each() {
-  local item pids=() pid failed=""
+  local item pids=() pid broken=""
   for item in $("$1"); do
     "$2" "$item" &
     pids+=($!)
   done
-  for pid in "${pids[@]}"; do wait "$pid" || failed=yes; done
-  [ -z "$failed" ] || die "$FAILED" "$2 failed" "see the lines above" "run network/up.sh again: it goes on where it stopped"
+  for pid in "${pids[@]}"; do wait "$pid" || broken=yes; done
+  [ -z "$broken" ] || die "$FAILED" "$2 failed" "see the lines above" "run network/up.sh again: it goes on where it stopped"
 }
 
 wait_for() { # WHAT URL

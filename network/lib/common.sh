@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034  # what is set here is used by the scripts that read this file
 # Paths, settings, messages and waiting, for every script of the network. Source it; it changes nothing.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -97,4 +98,17 @@ require_organisation() {
 require_name() {
   [[ $1 =~ ^[a-z][a-z0-9-]{0,62}$ ]] || die "$USAGE" "'$1' is not a name" \
     "names are lower-case letters, digits and hyphens, a letter first, 63 at most" "choose another name"
+}
+
+# install_debian WHAT PACKAGE...: on Debian, as root; elsewhere it says what to install.
+install_debian() {
+  local what=$1
+  shift
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    die "$FAILED" "$what is missing" "this machine is not Debian, or you are not root" "install: $*"
+  fi
+  say "$what: installing Debian packages $*"
+  quietly "apt-get update" apt-get update
+  quietly "apt-get install $*" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" ||
+    die "$FAILED" "$what was not installed" "apt-get said the above" "install by hand: $*"
 }

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034  # the *_IMAGE variables are read by services.sh
 # The images the network runs: official ones where a container registry answers, built ones elsewhere.
 # Either way the same compose file and the same Dockerfiles serve.
 
@@ -90,8 +91,8 @@ build_python_base() {
   local archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
   if [ ! -f "$archive" ]; then
     say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"
-    if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then die "$FAILED" "no Python base image" \
-      "no container registry answers, and debootstrap needs root and its package" "apt-get install debootstrap, as root"; fi
+    [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
+    command -v debootstrap >/dev/null || install_debian "debootstrap, for the Python base image" debootstrap
     work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
     quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
       "$DEBIAN_SUITE" "$work/root" || die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"

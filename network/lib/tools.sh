@@ -29,7 +29,7 @@ tools_key() { # MODULE
     declare -f "build_$1") | sha256sum | cut -c1-16
 }
 
-tools_dir() { echo "$CACHE/tools/$1-$(tools_key "$1")"; }
+tools_dir() { echo "${TOOLS[$1]}"; }
 
 # tools MODULE: prints the directory of its programs, building them if they are not there.
 tools() {
@@ -75,3 +75,10 @@ build_compose-plugin() { # GO TARGET
 build_helpers() { # GO TARGET
   (cd "$ROOT/network/helpers" && CGO_ENABLED=0 "$1" build -trimpath -ldflags "-s -w" -o "$2/" ./...)
 }
+
+# Computed once, when this file is read: the scripts ask for these directories all the time.
+declare -A TOOLS
+for module in fabric fabric-ca registry compose-plugin helpers; do
+  TOOLS[$module]=$CACHE/tools/$module-$(tools_key "$module")
+done
+unset module
