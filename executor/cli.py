@@ -2,6 +2,7 @@
 
 import click
 
+from executor.doctor.command import doctor
 from executor.experiment.command import experiment
 
 
@@ -11,4 +12,5 @@ def main() -> None:
     """Train anomaly detectors together, and check afterwards what happened."""
 
 
+main.add_command(doctor)
 main.add_command(experiment)

@@ -71,7 +71,7 @@ install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
   dir=$(org_dir "$org")
   id=$(cat "$dir/packages/$name.id")
   [ "$(approved "$org" "$name")" = "$sequence $id" ] && return 0
-  if ! as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null | grep -qF "\"$id\""; then
+  if ! grep -qF "\"$id\"" <<<"$(as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null)"; then
     quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" || return 1
   fi
   quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" \

@@ -114,13 +114,13 @@ osnadmin() { # ORDERER COMMAND...
 }
 
 join_orderer() { # ORDERER
-  osnadmin "$1" channel list --channelID "$CHANNEL" 2>/dev/null | grep -q '"name"' && return 0
+  grep -q '"name"' <<<"$(osnadmin "$1" channel list --channelID "$CHANNEL" 2>/dev/null)" && return 0
   quietly "join $1" osnadmin "$1" channel join --channelID "$CHANNEL" --config-block "$STATE/channel/genesis.block"
 }
 
-has_leader() { osnadmin "$1" channel list --channelID "$CHANNEL" | grep -q '"status": "active"'; }
+has_leader() { grep -q '"status": "active"' <<<"$(osnadmin "$1" channel list --channelID "$CHANNEL")"; }
 
 join_peer() { # ORG
-  as "$1" admin channel list 2>/dev/null | grep -qx "$CHANNEL" && return 0
+  grep -qx "$CHANNEL" <<<"$(as "$1" admin channel list 2>/dev/null)" && return 0
   quietly "join peer.$1" as "$1" admin channel join -b "$STATE/channel/genesis.block"
 }

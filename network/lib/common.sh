@@ -91,7 +91,7 @@ load_network() {
 }
 
 require_organisation() {
-  all_organisations | grep -qxF -- "$1" || die "$USAGE" "unknown organisation '$1'" \
+  grep -qxF -- "$1" <<<"$(all_organisations)" || die "$USAGE" "unknown organisation '$1'" \
     "this network has: $(all_organisations | paste -sd ' ')" "name one of them"
 }
 

@@ -1,4 +1,4 @@
-"""Put a certificate revocation list into an organisation's MSP of a channel configuration (JSON in, JSON out)."""
+"""Put a certificate revocation list into an organisation's MSP of a channel configuration."""
 
 import argparse
 import base64
@@ -9,10 +9,12 @@ from typing import Any
 
 
 def main() -> None:
-    """Read a decoded configuration block on standard input and print the configuration, changed or as it is."""
+    """Read a decoded configuration block and print the configuration, changed or as it is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--msp", required=True, help="MSP id of the organisation")
-    parser.add_argument("--crl", type=Path, help="PEM file of the list; without it the configuration stays as it is")
+    parser.add_argument(
+        "--crl", type=Path, help="PEM file of the list; without it the configuration stays as it is"
+    )
     options = parser.parse_args()
     config = json.load(sys.stdin)["data"]["data"][0]["payload"]["data"]["config"]
     if options.crl:

@@ -1,4 +1,4 @@
-"""Write a chaincode-as-a-service package whose bytes depend on its content alone, and print its package id."""
+"""Write a chaincode package whose bytes depend on its content alone, and print its package id."""
 
 import argparse
 import gzip
@@ -12,10 +12,16 @@ from pathlib import Path
 def main() -> None:
     """Package one organisation's connection to its chaincode service."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--label", required=True, help="name of the chaincode and id of the image that serves it")
+    parser.add_argument(
+        "--label", required=True, help="name of the chaincode and id of the image that serves it"
+    )
     parser.add_argument("--address", required=True, help="HOST:PORT of the service, as the peer reaches it")
-    parser.add_argument("--root", type=Path, required=True, help="PEM file: who signs the service's certificate")
-    parser.add_argument("--client", type=Path, required=True, help="folder with server.crt and server.key of the peer")
+    parser.add_argument(
+        "--root", type=Path, required=True, help="PEM file: who signs the service's certificate"
+    )
+    parser.add_argument(
+        "--client", type=Path, required=True, help="folder with server.crt and server.key of the peer"
+    )
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
 

@@ -1,0 +1,70 @@
+"""Checks of the host: programs, engine, disk."""
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import docker
+from docker.errors import DockerException
+
+from executor.doctor.finding import Finding
+from executor.network import ROOT
+
+PACKAGES = ("attestree", "numpy", "scikit-learn", "joblib", "cryptography", "grpcio", "docker")
+ENGINE_AT_LEAST = (20, 10)
+FREE_BYTES = 3_000_000_000
+
+
+def check_host() -> Iterator[Finding]:
+    """Check what every command needs, the engine last."""
+    yield _python()
+    yield _packages()
+    yield _disk()
+    yield _engine()
+    yield _compose()
+
+
+def _python() -> Finding:
+    ok = sys.version_info >= (3, 11)
+    return Finding("python", ok, platform.python_version(), "" if ok else "install Python 3.11 or newer")
+
+
+def _packages() -> Finding:
+    try:
+        found = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    except PackageNotFoundError as error:
+        return Finding("packages", False, f"{error.name} is not installed", "run scripts/bootstrap")
+    return Finding("packages", True, found)
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(ROOT).free
+    ok = free >= FREE_BYTES
+    return Finding("disk", ok, f"{free / 1e9:.1f} GB free", "" if ok else "free at least 3 GB")
+
+
+def _engine() -> Finding:
+    remedy = "run scripts/bootstrap, which starts it; without root, ask for membership in the docker group"
+    try:
+        found = str(docker.from_env().version()["Version"])
+    except DockerException as error:
+        return Finding("docker engine", False, str(error), remedy)
+    ok = tuple(int(part) for part in found.split(".")[:2]) >= ENGINE_AT_LEAST
+    return Finding("docker engine", ok, found, "" if ok else "install Docker 20.10 or newer")
+
+
+def _compose() -> Finding:
+    try:
+        ran = subprocess.run(
+            ["docker", "compose", "version", "--short"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("docker compose", False, str(error), "run scripts/bootstrap")
+    return Finding("docker compose", True, ran.stdout.strip())

@@ -1,0 +1,75 @@
+"""The Fabric network on this host, as network/up.sh wrote it down."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "network"
+CHANNEL = "attestree"
+ORDERER = "orderer"
+SECONDS = 30
+
+
+class NetworkError(Exception):
+    """The network is not there, or a command on it failed."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network: its name, its size and where its identities are."""
+
+    project: str
+    state: Path
+    n_organisations: int
+    n_orderers: int
+    n_nodes: int
+    chaincode_image: str
+
+    @classmethod
+    def load(cls) -> "Network":
+        """Read what network/up.sh wrote, for the project that the environment names."""
+        project = os.environ.get("ATTESTREE_PROJECT", "attestree")
+        state = Path(os.environ.get("ATTESTREE_STATE", SCRIPTS / "state" / project))
+        try:
+            lines = (state / "network.env").read_text().splitlines()
+            found = dict(line.split("=", 1) for line in lines)
+            organisations, orderers, nodes = (int(found[name]) for name in ("ORGS", "ORDERERS", "NODES"))
+            return cls(project, state, organisations, orderers, nodes, found["CHAINCODE_IMAGE"])
+        except FileNotFoundError as error:
+            raise NetworkError(
+                f"there is no network '{project}' here: {error.filename} does not exist"
+            ) from error
+        except (ValueError, KeyError) as error:
+            raise NetworkError(f"{state / 'network.env'} is damaged: {error!r}") from error
+
+    @property
+    def organisations(self) -> list[str]:
+        """The organisations that have a peer."""
+        return [f"org{i}" for i in range(1, self.n_organisations + 1)]
+
+    @property
+    def services(self) -> list[str]:
+        """Every container the network consists of, by its service name."""
+        return [
+            "registry",
+            *(f"ca.{name}" for name in [ORDERER, *self.organisations]),
+            *(f"orderer{i}" for i in range(1, self.n_orderers + 1)),
+            *(f"{kind}.{name}" for kind in ("peer", "chaincode") for name in self.organisations),
+        ]
+
+    def peer(self, organisation: str, *arguments: str) -> str:
+        """Run the peer CLI as the organisation's administrator and return what it prints."""
+        command = [str(SCRIPTS / "peer.sh"), organisation, "--", *arguments]
+        environment = {**os.environ, "ATTESTREE_PROJECT": self.project, "ATTESTREE_STATE": str(self.state)}
+        try:
+            ran = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NetworkError(f"peer {' '.join(arguments[:3])}: no answer within {SECONDS} s") from error
+        if ran.returncode != 0:
+            message = " ".join(ran.stderr.split()) or "no message"
+            raise NetworkError(f"peer {' '.join(arguments[:3])}: {message}")
+        return ran.stdout
