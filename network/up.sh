@@ -17,7 +17,8 @@ usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|of
   --images MODE  official images, images built here, or whichever can be had (default auto)
   --fresh        remove the network of this name first, with its ledger
 
-environment: ATTESTREE_PROJECT (name, default attestree), ATTESTREE_PORTS (port prefix, default 7), ATTESTREE_CACHE
+environment: ATTESTREE_PROJECT (name, default attestree), ATTESTREE_PORTS (port prefix, default 7), ATTESTREE_CACHE (builds),
+ATTESTREE_CHAINCODE_IMAGE (a chaincode image at hand, instead of building one)
 EOF
 }
 

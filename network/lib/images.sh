@@ -43,8 +43,14 @@ prepare_images() {
     build_python_base
     PYTHON_BASE=$IMAGE
   fi
-  build_chaincode_image
-  CHAINCODE_IMAGE=$IMAGE
+  if [ -n "${ATTESTREE_CHAINCODE_IMAGE:-}" ]; then
+    image_exists "$ATTESTREE_CHAINCODE_IMAGE" || die "$FAILED" "no image $ATTESTREE_CHAINCODE_IMAGE" \
+      "ATTESTREE_CHAINCODE_IMAGE names it and the engine does not have it" "pull or build it, or unset the variable"
+    CHAINCODE_IMAGE=$ATTESTREE_CHAINCODE_IMAGE
+  else
+    build_chaincode_image
+    CHAINCODE_IMAGE=$IMAGE
+  fi
 }
 
 # The images below hold static programs and nothing else: no shell, no package manager, nothing to patch.

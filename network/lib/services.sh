@@ -79,7 +79,7 @@ write_orderer_environment() { # ORDERER
   local target
   target=$(org_dir orderer)/$1/service.env
   cat >"$target" <<EOF
-FABRIC_LOGGING_SPEC=warning
+FABRIC_LOGGING_SPEC=warning:orderer.consensus.etcdraft=info
 ORDERER_GENERAL_LISTENADDRESS=0.0.0.0
 ORDERER_GENERAL_LISTENPORT=7050
 ORDERER_GENERAL_LOCALMSPID=$ORDERER_MSP

@@ -1,0 +1,110 @@
+"""The live network as the tests drive it: by its own scripts, and by signals."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+PROJECT = os.environ.setdefault("ATTESTREE_PROJECT", "attestree")
+
+
+def run(*command: str, seconds: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command from the repository's root and return what it did."""
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        text=True,
+        capture_output=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def done(*command: str, seconds: float = 300, **environment: str) -> str:
+    """Run a command that must succeed and return its standard output."""
+    ran = run(*command, seconds=seconds, **environment)
+    assert ran.returncode == 0, (
+        f"{' '.join(command)} exited with {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+    )
+    return ran.stdout
+
+
+def peer(organisation: str, identity: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run("network/peer.sh", organisation, identity, "--", *arguments)
+
+
+def query(organisation: str, identity: str, function: str, *arguments: str) -> str:
+    call = json.dumps({"Args": [function, *arguments]})
+    return done(
+        "network/peer.sh",
+        organisation,
+        identity,
+        "--",
+        "chaincode",
+        "query",
+        "-C",
+        "attestree",
+        "-n",
+        "probe",
+        "-c",
+        call,
+    ).rstrip("\n")
+
+
+def invoke(
+    organisation: str, identity: str, function: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    call = json.dumps({"Args": [function, *arguments]})
+    return peer(organisation, identity, "chaincode", "invoke", "-C", "attestree", "-n", "probe", "-c", call)
+
+
+def chain(organisation: str) -> dict[str, Any]:
+    """Height and last block hash, as the organisation's peer has them."""
+    answer = done("network/peer.sh", organisation, "--", "channel", "getinfo", "-c", "attestree")
+    found: dict[str, Any] = json.loads(answer.partition("info: ")[2])
+    return found
+
+
+def containers(project: str = PROJECT) -> dict[str, str]:
+    """The ids of the network's running containers by service."""
+    listed = done(
+        "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={project}",
+        "--format", '{{.Label "com.docker.compose.service"}} {{.ID}}',
+    )  # fmt: skip
+    return dict(line.split() for line in listed.splitlines())
+
+
+def kill_process(service: str) -> int:
+    """SIGKILL the process of a service, as a crash would, and return its process id."""
+    pid = int(done("docker", "inspect", "-f", "{{.State.Pid}}", containers()[service]))
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def raft_leader() -> str:
+    """The orderer that the orderers' own logs name as the newest leader."""
+    changes = []
+    for service, container in containers().items():
+        if service.startswith("orderer"):
+            logs = run("docker", "logs", "--timestamps", container)
+            for line in (logs.stdout + logs.stderr).splitlines():
+                found = re.search(r"Raft leader changed: \d+ -> ([1-9]\d*)", line)
+                if found:
+                    changes.append((line.split()[0], f"orderer{found.group(1)}"))
+    return max(changes)[1]
+
+
+def until(seconds: float, what: str, check: Any) -> Any:
+    """Repeat a check until it gives something true; the wait for each answer is the check's own."""
+    end = time.monotonic() + seconds
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"

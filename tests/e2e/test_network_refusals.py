@@ -1,0 +1,159 @@
+"""What the network's commands refuse: each with its code, a cause and a remedy, and nothing changed."""
+
+import os
+import shutil
+import socket
+import stat
+import uuid
+from pathlib import Path
+
+import pytest
+from support.network import PROJECT, ROOT, containers, done, peer, run
+
+USAGE, WRONG_STATE, DOCKER_UNREACHABLE = 2, 13, 30
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("network/up.sh", "--frsh"),
+        ("network/up.sh", "--orgs", "9"),
+        ("network/up.sh", "--orgs", "many"),
+        ("network/up.sh", "--orgs"),
+        ("network/up.sh", "--orderers", "2"),
+        ("network/up.sh", "--images", "newest"),
+        ("network/down.sh", "--purg"),
+        ("network/peer.sh", "org9", "--", "version"),
+        ("network/peer.sh", "org1", "nobody", "--", "version"),
+        ("network/peer.sh", "org1", "../org2/users/admin", "--", "version"),
+        ("network/peer.sh", "org1"),
+        ("network/enroll.sh", "org1", "node99"),
+        ("network/enroll.sh", "org1", "node99", "king"),
+        ("network/enroll.sh", "org1", "../node99", "node"),
+        ("network/enroll.sh", "orderer", "node99", "node"),
+        ("network/enroll.sh", "org1", "admin", "auditor"),
+        ("network/revoke.sh", "org1", "nobody"),
+        ("network/revoke.sh", "org1", "admin"),
+        ("scripts/bootstrap", "--chek"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_refused(command: tuple[str, ...]) -> None:
+    before = containers()
+    ran = run(*command)
+    assert ran.returncode == USAGE
+    assert "cause:" in ran.stderr
+    assert "remedy:" in ran.stderr
+    assert containers() == before
+
+
+def test_another_size_is_refused() -> None:
+    ran = run("network/up.sh", "--orgs", "3")
+    assert ran.returncode == WRONG_STATE
+    assert "--fresh" in ran.stderr
+
+
+def test_existing_identity_is_not_made_twice() -> None:
+    ran = run("network/enroll.sh", "org1", "node01", "node")
+    assert ran.returncode == WRONG_STATE
+    ran = run("network/enroll.sh", "org2", "node01", "node")
+    assert ran.returncode == WRONG_STATE
+    assert "org1" in ran.stderr
+
+
+def test_engine_that_does_not_run_is_named(tmp_path: Path) -> None:
+    ran = run("network/up.sh", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    assert ran.returncode == DOCKER_UNREACHABLE
+    assert "scripts/bootstrap" in ran.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without permission on the socket")
+def test_missing_permission_on_the_socket_is_named(tmp_path: Path) -> None:
+    locked = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(locked))
+        locked.chmod(0o600)
+        scripts = Path(
+            shutil.copytree(ROOT / "network", tmp_path / "network", ignore=shutil.ignore_patterns("state"))
+        )
+        for folder in (tmp_path, *tmp_path.parents[:2]):
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+        ran = run(
+            "setpriv", "--reuid=65534", "--clear-groups", str(scripts / "down.sh"),
+            DOCKER_HOST=f"unix://{locked}", HOME=str(tmp_path),
+        )  # fmt: skip
+    assert ran.returncode == DOCKER_UNREACHABLE
+    assert "docker group" in ran.stderr
+
+
+def test_taken_port_is_named_with_its_process() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 27151))
+        taken.listen()
+        ran = run("network/up.sh", ATTESTREE_PROJECT="attestree-other", ATTESTREE_PORTS="27")
+    assert ran.returncode == 1
+    assert "port 27151 is taken" in ran.stderr
+    assert str(os.getpid()) in ran.stderr
+    assert containers("attestree-other") == {}
+    assert not (ROOT / "network/state/attestree-other").exists()
+
+
+@pytest.mark.parametrize(("fabric", "cause"), [("2.5.9", "Fabric 2.5.9"), ("3.1.1", "another network")])
+def test_volume_of_another_network_is_never_started_upon(fabric: str, cause: str) -> None:
+    project = f"attestree-{uuid.uuid4().hex[:8]}"
+    volume = f"{project}_peer.org1"
+    labels = (f"attestree.network={project}", f"attestree.fabric={fabric}", "attestree.id=elsewhere")
+    done("docker", "volume", "create", *(f"--label={label}" for label in labels), volume)
+    try:
+        ran = run("network/up.sh", ATTESTREE_PROJECT=project, ATTESTREE_PORTS="27")
+        assert ran.returncode == WRONG_STATE
+        assert cause in ran.stderr
+        assert volume in done("docker", "volume", "ls", "-q")
+    finally:
+        done("docker", "volume", "rm", volume)
+
+
+def test_c16_revoked_identity_is_denied() -> None:
+    name = f"node-{uuid.uuid4().hex[:8]}"
+    done("network/enroll.sh", "org3", name, "node")
+    assert peer("org3", name, "channel", "getinfo", "-c", "attestree").returncode == 0
+    done("network/revoke.sh", "org3", name)
+    refused = peer(
+        "org3", name, "chaincode", "query", "-C", "attestree", "-n", "probe", "-c", '{"Args":["whoami"]}'
+    )
+    assert refused.returncode != 0
+    assert "access denied" in refused.stderr
+    assert peer("org3", "node11", "channel", "getinfo", "-c", "attestree").returncode == 0
+
+
+def test_purge_removes_only_what_carries_the_label() -> None:
+    bystander = f"bystander-{uuid.uuid4().hex[:8]}"
+    done("docker", "volume", "create", bystander)
+    before = containers()
+    try:
+        done("network/down.sh", "--purge", ATTESTREE_PROJECT=f"{PROJECT}-none")
+        assert bystander in done("docker", "volume", "ls", "-q")
+        assert containers() == before
+    finally:
+        done("docker", "volume", "rm", bystander)
+
+
+def test_private_keys_are_for_their_owner_alone() -> None:
+    state = ROOT / "network/state" / PROJECT
+    keys = [*state.rglob("keystore/*"), *state.rglob("*.key")]
+    assert len(keys) > 60
+    assert [path for path in keys if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
+
+
+def test_services_run_without_root_and_publish_on_loopback_alone() -> None:
+    for service, container in containers().items():
+        user = done("docker", "inspect", "-f", "{{.Config.User}}", container).strip()
+        assert user not in ("", "0", "root", "0:0"), service
+        bindings = done(
+            "docker",
+            "inspect",
+            "-f",
+            "{{range .NetworkSettings.Ports}}{{range .}}{{.HostIp}} {{end}}{{end}}",
+            container,
+        )
+        assert set(bindings.split()) <= {"127.0.0.1"}, service
