@@ -44,7 +44,7 @@ def judge(table_exact: bool, runs: dict[str, Runs], full_over_ring: dict[str, Di
 def as_grid(claims: list[Claim]) -> Grid:
     """The claims as a table."""
     rows = [(claim.text, claim.verdict, claim.measured) for claim in claims]
-    return Grid("What reproduces", ("The paper says", "Here it", "Measured"), rows)
+    return Grid("What reproduces", ("The paper says", "Here it", "Measured"), rows, figures=False)
 
 
 def _graded(passed: int, total: int) -> str:

@@ -54,3 +54,23 @@ def paper(**chosen: Any) -> None:
     from executor.experiment.perform import perform_paper  # noqa: PLC0415 - as above
 
     perform_paper(**chosen)
+
+
+@experiment.command()
+@options.data_option
+@click.option("--quick", is_flag=True, help="One seed, and no pooled forest beside it.")
+@options.seeds_option(5)
+@options.jobs_option
+@options.out_option
+@options.json_option
+@docs_option
+@options.refusals
+def robust(**chosen: Any) -> None:
+    """Put one hostile node among twenty and see what the honest ones lose.
+
+    Four attacks against the paper's ranking, the shipped default with and without its defence, the home check
+    and the naive union of all trees; and all of them, clean, beside other methods.
+    """
+    from executor.experiment.perform import perform_robust  # noqa: PLC0415 - as above
+
+    perform_robust(**chosen)

@@ -1,7 +1,8 @@
 """Federations on one split and seed: FIT once, then run as many variants, topologies and attacks as asked."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from learning.actions import NodeState, fit_task, predictor
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
 from learning.fit import FitTask
-from learning.fit_cache import FitCache
+from learning.fit_cache import FitCache, Job
 from learning.kernel import KernelOptions
 from learning.parameters import Parameters
 from learning.predict import Predictor
-from learning.robust import vote_weights
+from learning.robust import HomeCheck, vote_weights
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
 from protocol.estimator import Estimator
@@ -37,25 +38,24 @@ class Case:
     topology: str
     attack: str | None = None
     hostile: int | None = None
+    rounds: int = 4
+    schedule: str = "synchronous"
 
 
 class Bench:
     """One split and one seed; trees keep their test scores, so an ensemble costs one addition per tree."""
 
-    def __init__(
-        self, split: Split, seed: int, cache: FitCache, rounds: int = 4, schedule: str = "synchronous"
-    ) -> None:
+    def __init__(self, split: Split, seed: int, cache: FitCache) -> None:
         self.split = split
         self.seed = seed
         self.cache = cache
-        self.rounds = rounds
-        self.schedule = schedule
         self.rows = {node.name: Rows.of(node.X, node.y) for node in split.nodes}
         self.tests = TreeScores(split.X_test)
         self.scale = scale(split)
+        self.checked: Checked = {}
 
-    def run(self, case: Case, train: bool = True) -> Outcome:
-        """Run one federation and measure every node; a hostile node is measured like the others."""
+    def run(self, case: Case, *, train: bool = True, keep: bool = True) -> Outcome:
+        """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
         simulation = self.simulate(case)
         parameters = self._parameters(case.variant)
         thresholds, scores, own = [], [], []
@@ -75,14 +75,14 @@ class Bench:
             seed=self.seed,
             test=test,
             train=np.array(own) if train else np.full_like(test, np.nan),
-            scores=np.array(scores),
+            scores=np.array(scores) if keep else np.zeros((0, 0)),
             thresholds=np.array(thresholds),
             origins=self._origins(simulation.ensembles()),
             share_bytes=tuple(r.share.n_bytes for r in simulation.records if r.share.recipients),
             refusals=sum(len(r.refusals) for r in simulation.records),
         )
 
-    def simulate(self, case: Case, rounds: int | None = None) -> Simulation:
+    def simulate(self, case: Case) -> Simulation:
         """Run one federation."""
         parameters = self._parameters(case.variant)
         members = {name: Member(rows, parameters) for name, rows in self.rows.items()}
@@ -92,23 +92,21 @@ class Bench:
         return simulate(
             members,
             graph,
-            rounds=self.rounds if rounds is None else rounds,
+            rounds=case.rounds,
             seed=self.seed,
-            schedule=self.schedule,
+            schedule=case.schedule,
             cache=self.cache,
         )
 
-    def prepare(self, variants: Sequence[Variant], jobs: int, advance: Callable[[], None]) -> None:
-        """Do every honest FIT that the variants need, several processes at a time."""
-        tasks = {}
-        for variant in variants:
+    def fit_jobs(self, cases: Sequence[Case]) -> list[Job]:
+        """Every honest FIT that the cases need, the largest nodes first: none is then left for the end."""
+        jobs: dict[FitTask, Job] = {}
+        for case in cases:
             for name, rows in self.rows.items():
-                for iteration in range(self.rounds):
-                    task = self._task(variant, name, iteration)
-                    tasks[task] = (rows, task, None)
-        # The largest nodes first, so that no process is left alone with one of them at the end.
-        ordered = sorted(tasks.values(), key=lambda job: -len(job[0]))
-        self.cache.prepare(ordered, jobs, lambda _done, _total: advance())
+                for iteration in range(case.rounds):
+                    task = self._task(case.variant, name, iteration)
+                    jobs[task] = (rows, task, None)
+        return sorted(jobs.values(), key=lambda job: -len(job[0]))
 
     def first_fit(self, variant: Variant) -> tuple[Estimator, ...]:
         """What the first node trains in the first round."""
@@ -121,7 +119,12 @@ class Bench:
         return replace(first, iteration=iteration, first_counter=iteration * parameters.n_new)
 
     def _parameters(self, variant: Variant) -> Parameters:
-        return scaled(variant.parameters, self.scale)
+        parameters = scaled(variant.parameters, self.scale)
+        if parameters.home_check is not None:
+            parameters = replace(
+                parameters, home_check=RememberedCheck.of(parameters.home_check, self.checked)
+            )
+        return parameters
 
     def _origins(self, ensembles: dict[str, Ensemble]) -> np.ndarray:
         position = {name: i for i, name in enumerate(self.rows)}
@@ -130,6 +133,28 @@ class Bench:
             for estimator in ensemble:
                 counts[position[name], position[estimator.id.creator]] += 1
         return counts
+
+
+Checked = dict[tuple[bytes, Tree], str | None]
+
+
+@dataclass(frozen=True)
+class RememberedCheck(HomeCheck):
+    """The home check, which asks about a tree and a node's rows once, however often the tree is offered."""
+
+    checked: Checked = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, check: HomeCheck, checked: Checked) -> Self:
+        """The same rule with a memory."""
+        return cls(check.max_alarms, check.min_found, check.enough_anomalies, checked)
+
+    def reason_to_refuse(self, tree: Tree, rows: Rows) -> str | None:
+        """Say why not to hold the tree, or None."""
+        key = (rows.digest, tree)
+        if key not in self.checked:
+            self.checked[key] = super().reason_to_refuse(tree, rows)
+        return self.checked[key]
 
 
 class TreeScores:

@@ -61,9 +61,9 @@ class Weighting:
 
 
 class Levels:
-    """A model's distinct scores, highest first: any reweighting of the rows is then measured quickly.
+    """A model's distinct scores, highest first: any reweighting of the rows is then quickly measured.
 
-    Rows at the lowest score, nearly all of them in practice, are never touched: what is not above it is at it.
+    Rows at the lowest score, nearly all of them in practice, are never touched: they are all that is left.
     """
 
     def __init__(self, scores: Floats) -> None:

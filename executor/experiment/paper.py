@@ -1,11 +1,11 @@
 """The paper's experiment: three topologies on the same trees, and other rankings beside the kernel."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
+from executor.experiment.batch import Advance, run_cases
 from executor.experiment.claims import Claim, judge
 from executor.experiment.compare import Difference, Model, difference, resample
 from executor.experiment.engine import Bench, Case
@@ -26,7 +26,6 @@ QUICK_RANKINGS = (KERNEL, "random")
 NODE2_GAIN, MEAN_GAIN, OVER_RANDOM, RECALL_GAIN = 0.28, 0.055, 0.02, 0.10
 SHARE_MEDIAN, SHARE_MAX = 3_000, 5_000
 
-Advance = Callable[[str], None]
 By = dict[str, dict[str, Runs]]
 
 
@@ -106,6 +105,14 @@ def variant_for(ranking: str, fit: str) -> Variant:
     return replace(paper_variant(**changes), name=ranking)
 
 
+def cases_for(fit: str, rankings: Sequence[str]) -> list[Case]:
+    """The disconnected nodes, then each ranking on ring and full."""
+    cases = [Case(variant_for(KERNEL, fit), "disconnected")]
+    return cases + [
+        Case(variant_for(ranking, fit), topology) for ranking in rankings for topology in FEDERATED
+    ]
+
+
 def run_paper(
     split: Split,
     seeds: Sequence[int],
@@ -116,28 +123,15 @@ def run_paper(
     jobs: int = 1,
 ) -> PaperResult:
     """FIT every tree once, then run each ranking and topology on them, advancing after each FIT and run."""
-    cache = FitCache()
-    disconnected: Runs = []
-    runs: By = {ranking: {topology: [] for topology in FEDERATED} for ranking in rankings}
-    for seed in seeds:
-        bench = Bench(split, seed, cache)
-        bench.prepare([variant_for(KERNEL, fit)], jobs, partial(advance, f"FIT, seed {seed}"))
-        cases = [Case(variant_for(KERNEL, fit), "disconnected")]
-        cases += [Case(variant_for(ranking, fit), topology) for ranking in rankings for topology in FEDERATED]
-        for case in cases:
-            outcome = bench.run(case)
-            advance(f"{case.variant.name}, {case.topology}, seed {seed}")
-            kept = disconnected if case.topology == "disconnected" else runs[case.variant.name][case.topology]
-            kept.append(outcome)
+    cases = cases_for(fit, rankings)
+    disconnected, *federated = run_cases(split, seeds, cases, advance, jobs=jobs)
+    runs: By = {ranking: {} for ranking in rankings}
+    for case, kept in zip(cases[1:], federated, strict=True):
+        runs[case.variant.name][case.topology] = kept
     result = PaperResult(split, tuple(seeds), fit, runs, disconnected)
     _compare(result)
-    result.repeated = _repeats(bench, variant_for(KERNEL, fit))
+    result.repeated = _repeats(split, seeds[0], variant_for(KERNEL, fit))
     return result
-
-
-def pieces(nodes: int, seeds: int, rankings: int, rounds: int = 4) -> int:
-    """How often `run_paper` will advance."""
-    return seeds * (nodes * rounds + 1 + len(FEDERATED) * rankings)
 
 
 def _compare(result: PaperResult) -> None:
@@ -158,8 +152,7 @@ def _models(runs: Runs) -> list[Model]:
     return [model for run in runs for model in run.models()]
 
 
-def _repeats(bench: Bench, variant: Variant) -> bool:
-    """Whether a second FIT of one node, past the cache, gives the same bytes."""
-    again = Bench(bench.split, bench.seed, FitCache())
-    first, second = (each.first_fit(variant) for each in (bench, again))
+def _repeats(split: Split, seed: int, variant: Variant) -> bool:
+    """Whether FIT of one node, done twice, gives the same bytes."""
+    first, second = (Bench(split, seed, FitCache()).first_fit(variant) for _ in range(2))
     return [e.tree.to_bytes() for e in first] == [e.tree.to_bytes() for e in second]

@@ -32,7 +32,8 @@ def grids(result: PaperResult) -> list[Grid]:
 
 def print_paper(result: PaperResult) -> None:
     """All tables on stdout."""
-    click.echo("\n".join(grid.text() for grid in grids(result)))
+    judged, *others = grids(result)
+    click.echo("\n".join([judged.listed(), *(grid.text() for grid in others)]))
 
 
 def write_paper(result: PaperResult, out: Path | None = None, docs: Path | None = None) -> None:
