@@ -154,7 +154,7 @@ def _grow(
     else:
         tree = DecisionTreeClassifier(max_features="sqrt", **shape)
     # scikit-learn's search for missing values refuses read-only rows.
-    return tree.fit(np.require(sample.X, requirements="CW"), sample.y, sample_weight=sample.weight)
+    return tree.fit(np.require(sample.X, requirements=["C", "W"]), sample.y, sample_weight=sample.weight)
 
 
 def _leaf(value: float, limits: TreeLimits) -> Tree:

@@ -13,7 +13,7 @@ from protocol.tree import Tree
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
 
 
-def naive(a: Tree, b: Tree, decay=1.0, mu=None, sigma=None, number=float):
+def naive(a: Tree, b: Tree, decay=1.0, *, mu=None, sigma=None, number=float):
     """The definition, word for word, in any kind of number."""
     labels, lefts, rights = (
         [getattr(t, name).tolist() for t in (a, b)] for name in ("feature", "left", "right")
@@ -72,7 +72,7 @@ def test_decay_and_scale_enter_as_defined(random_trees, form, decay):
     trees = random_trees(12, seed=3)
     mu, sigma = (0.5, -1.0, 0.0, 2.0), (2.0, 0.5, 1.0, 3.0)
     options = KernelOptions(decay=decay, mu=mu, sigma=sigma)
-    expected = np.array([[naive(a, b, decay, mu, sigma) for b in trees] for a in trees])
+    expected = np.array([[naive(a, b, decay, mu=mu, sigma=sigma) for b in trees] for a in trees])
     assert relative(gram(trees, options, form=form), expected).max() < 1e-12
 
 
