@@ -21,7 +21,7 @@ MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 16
 MAX_BYTES = 1 << 20
 
-# Text without an end is one token too, and nothing is tried twice: hostile quotes must not make this quadratic.
+# Text without an end is one token too, and nothing is tried twice: hostile quotes must not cost a square.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LONGEST_NUMBER = len(str(-MAX_INTEGER))

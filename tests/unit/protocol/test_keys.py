@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,3 +113,9 @@ def test_a_key_this_module_would_not_build_is_refused(key):
     with pytest.raises(IdentifierError) as refusal:
         keys.parse(key)
     assert refusal.value.code == "KEY_SYNTAX"
+
+
+def test_the_documentation_has_the_same_kinds():
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "keys-v1.md").read_text()
+    documented = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
+    assert {kind: tuple(parts.split(", ")) for kind, parts in documented} == keys.KINDS

@@ -1,4 +1,6 @@
+import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +79,10 @@ def test_an_unknown_state_is_refused(text):
 def test_another_life_cycle_s_transition_is_refused():
     with pytest.raises(LifecycleError):
         TASK.after(ProcessTransition.COMPLETE, TaskState.SHARED)
+
+
+def test_the_documentation_has_the_same_tables():
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "lifecycle-v1.md").read_text()
+    documented = re.findall(r"^\| ([\w-]+) \| (\w+) \| (\w+) \|$", page, re.MULTILINE)
+    rows = [tuple(map(str, row)) for lifecycle in LIFECYCLES for row in lifecycle.table]
+    assert [row for row in documented if row[0] != "transition"] == rows

@@ -1,0 +1,188 @@
+"""The table of codes: documented, reachable, one class each."""
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from protocol import canonical, errors, keys
+from protocol.digest import Digest
+from protocol.errors import (
+    TABLE,
+    AttestreeError,
+    DataError,
+    RecordError,
+    SignatureError,
+    TreeError,
+    error_from,
+)
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId, parse_node
+from protocol.lifecycle import TASK, TaskState, TaskTransition
+from protocol.share import Share, ShareLimits
+from protocol.signing import SigningKey, TaskStatement, VerifyKey, sign, verify
+from protocol.tree import Tree, TreeLimits
+
+FORMATS = Path(__file__).parents[3] / "docs" / "formats"
+LIMITS = TreeLimits(2, max_internal=1, max_depth=1)
+KEY = SigningKey(bytes(range(32)))
+LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
+
+
+def arrays(left, right, *, feature=0, threshold=0.0, value=0.0, limits=None):
+    n_nodes = len(left)
+    return Tree.from_arrays(
+        [feature] * n_nodes, [threshold] * n_nodes, left, right, [value] * n_nodes, limits=limits
+    )
+
+
+def tree(raw):
+    return Tree.from_bytes(raw, LIMITS)
+
+
+def share(raw):
+    return Share.from_bytes(raw, ShareLimits(1, 100), LIMITS)
+
+
+STUMP = [1, -1, -1], [2, -1, -1]
+
+# One input for each code, so that no code is a promise that nothing keeps.
+TRIGGERS = {
+    "DIGEST_SYNTAX": lambda: Digest.parse("x"),
+    "DIGEST_ALGORITHM": lambda: Digest.parse("sha512:00"),
+    "DIGEST_LENGTH": lambda: Digest.parse("sha256:00"),
+    "NAME_TYPE": lambda: parse_node(7),
+    "NAME_LENGTH": lambda: parse_node(""),
+    "NAME_SYNTAX": lambda: parse_node("A"),
+    "COUNTER_RANGE": lambda: EstimatorId("a", -1),
+    "COUNTER_SYNTAX": lambda: EstimatorId.parse("a/1"),
+    "KEY_SYNTAX": lambda: keys.parse(""),
+    "RECORD_TYPE": lambda: canonical.encode({1: 2}),
+    "RECORD_FLOAT": lambda: canonical.encode(0.5),
+    "RECORD_INTEGER": lambda: canonical.encode(2**53),
+    "RECORD_TEXT": lambda: canonical.encode("\0"),
+    "RECORD_DEPTH": lambda: canonical.decode(b"[" * 99),
+    "RECORD_SIZE": lambda: canonical.decode(b"[]", max_bytes=1),
+    "RECORD_DUPLICATE_KEY": lambda: canonical.decode(b'{"a":1,"a":1}'),
+    "RECORD_SYNTAX": lambda: canonical.decode(b""),
+    "RECORD_NOT_CANONICAL": lambda: canonical.decode(b"[ ]"),
+    "RECORD_FIELDS": lambda: TaskStatement.from_dict({}),
+    "RECORD_VALUE": lambda: TaskStatement("a", "a", 0, "SHARE", *[Digest.of(b"")] * 4),
+    "TREE_LIMITS": lambda: TreeLimits(0),
+    "TREE_INPUT": lambda: tree("text"),
+    "TREE_EMPTY": lambda: tree(bytes((1, 0, 0, 0))),
+    "TREE_CYCLE": lambda: arrays([1, 0, -1], [2, 2, -1]),
+    "TREE_SELF_CHILD": lambda: arrays([0, -1, -1], [2, -1, -1]),
+    "TREE_SHARED_CHILD": lambda: arrays([1, -1, -1], [1, -1, -1]),
+    "TREE_UNREACHABLE": lambda: arrays([-1, -1], [-1, -1]),
+    "TREE_CHILD_RANGE": lambda: arrays([1, -1, -1], [3, -1, -1]),
+    "TREE_ONE_CHILD": lambda: arrays([1, -1, -1], [-1, -1, -1]),
+    "TREE_FEATURE_RANGE": lambda: arrays(*STUMP, feature=-1),
+    "TREE_THRESHOLD": lambda: arrays(*STUMP, threshold=float("nan")),
+    "TREE_LEAF_VALUE": lambda: arrays(*STUMP, value=2.0),
+    "TREE_TOO_DEEP": lambda: arrays(*STUMP, limits=TreeLimits(1, 1, 0)),
+    "TREE_TOO_MANY_NODES": lambda: tree(bytes((1, 0, 5, 0))),
+    "TREE_VERSION": lambda: tree(b"\x80\x04\x95\x00"),
+    "TREE_FLAGS": lambda: tree(bytes((1, 8, 1, 0))),
+    "TREE_LENGTH": lambda: tree(b""),
+    "TREE_SHAPE": lambda: tree(bytes((1, 0, 2, 0))),
+    "TREE_NOT_CANONICAL": lambda: tree(b"\x01\x00\x01\x00\xff\x02"),
+    "SHARE_VERSION": lambda: share(bytes(3)),
+    "SHARE_LENGTH": lambda: share(b""),
+    "SHARE_COUNT": lambda: share(b"\x01\x02\x00"),
+    "SHARE_SIZE": lambda: share(bytes(101)),
+    "SHARE_DUPLICATE": lambda: Share((Estimator(EstimatorId("a", 1), LEAF),) * 2),
+    "SHARE_INPUT": lambda: share("text"),
+    "SIGNATURE_DOMAIN": lambda: sign(KEY, "", b""),
+    "SIGNATURE_INPUT": lambda: verify(KEY.verify_key, "a", b"", b""),
+    "SIGNATURE_INVALID": lambda: verify(KEY.verify_key, "a", b"", bytes(64)),
+    "KEY_LENGTH": lambda: SigningKey(b""),
+    "KEY_TEXT": lambda: VerifyKey.parse(""),
+    "KEY_WEAK": lambda: VerifyKey(bytes(32)),
+    "LIFECYCLE_STATE": lambda: TASK.state("done"),
+    "LIFECYCLE_TRANSITION": lambda: TASK.after(TaskTransition.SHARE, TaskState.COMPLETED),
+}
+
+
+def test_every_code_has_an_input_that_reaches_it():
+    assert TRIGGERS.keys() == TABLE.keys()
+
+
+@pytest.mark.parametrize("code", TABLE)
+def test_the_code_is_reached_with_its_class_cause_and_remedy(code):
+    with pytest.raises(TABLE[code].error) as refusal:
+        TRIGGERS[code]()
+    error = refusal.value
+    assert type(error) is TABLE[code].error
+    assert error.code == code
+    assert error.cause
+    assert error.remedy == TABLE[code].remedy
+    assert str(error) == f"{code}: {error.cause}. {error.remedy}"
+
+
+@pytest.mark.parametrize("code", TABLE)
+def test_the_documentation_says_what_the_table_says(code):
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\w+) \| .+ \| (.+) \|$", (FORMATS / "errors.md").read_text(), re.MULTILINE
+    )
+    documented = {row[0]: (row[1], row[2]) for row in rows}
+    assert documented[code] == (TABLE[code].error.__name__, TABLE[code].remedy)
+
+
+def test_nothing_is_documented_that_the_table_does_not_have():
+    documented = re.findall(r"^\| `(\w+)` \|", (FORMATS / "errors.md").read_text(), re.MULTILINE)
+    assert documented == list(TABLE)
+
+
+def test_the_tree_drawn_in_the_file_is_the_tree_of_classes():
+    drawn = re.findall(r"[├└]── (\w+)", errors.__doc__)
+    assert drawn == ["DataError", *[error.__name__ for error in DataError.__subclasses__()]]
+    assert {row.error for row in TABLE.values()} == set(DataError.__subclasses__())
+
+
+def test_files_named_in_remedies_exist():
+    for row in TABLE.values():
+        for name in re.findall(r"docs/formats/([\w.-]+\.md)", row.remedy):
+            assert (FORMATS / name).is_file()
+
+
+def test_an_error_reported_by_code_is_raised_in_its_class():
+    error = error_from("TREE_CYCLE", "node 3 is its own descendant")
+    assert type(error) is TreeError
+    assert error.remedy == TABLE["TREE_CYCLE"].remedy
+
+
+def test_a_code_of_a_newer_party_keeps_its_words():
+    error = error_from("NEW_CODE", "something new")
+    assert type(error) is AttestreeError
+    assert (error.code, error.cause) == ("NEW_CODE", "something new")
+    assert error.remedy
+    assert error_from("NEW_CODE", "something new", "Wait.").remedy == "Wait."
+
+
+def test_a_code_raised_in_the_wrong_class_or_unknown_is_a_bug():
+    with pytest.raises(ValueError, match="belongs to TreeError"):
+        RecordError("TREE_CYCLE", "x")
+    with pytest.raises(ValueError, match="not in the table"):
+        SignatureError("NO_SUCH_CODE", "x")
+
+
+def test_a_later_branch_may_bring_its_own_code_and_remedy():
+    class PeerUnreachableError(AttestreeError):
+        pass
+
+    error = PeerUnreachableError("PEER_UNREACHABLE", "no answer", "Start the peer.")
+    assert isinstance(error, AttestreeError)
+    assert error.remedy == "Start the peer."
+
+
+def test_errors_cross_process_borders():
+    error = error_from("TREE_CYCLE", "node 3 is its own descendant")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.code, again.cause, again.remedy) == (
+        TreeError,
+        error.code,
+        error.cause,
+        error.remedy,
+    )
