@@ -4,6 +4,7 @@ import click
 
 from executor.doctor.command import doctor
 from executor.experiment.command import experiment
+from executor.simulate.command import simulate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -14,3 +15,4 @@ def main() -> None:
 
 main.add_command(doctor)
 main.add_command(experiment)
+main.add_command(simulate)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Grid:
-    """A title, column names and rows of text; the first column is aligned left, the others right if figures."""
+    """A title, column names and rows of text; the first column is aligned left, figures right."""
 
     title: str
     columns: Sequence[str]

@@ -1,0 +1,103 @@
+"""The options of `executor simulate`; options that may be given several times are compared."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from executor.experiment import options
+
+FITS = ("plain", "balanced", "undersampled", "regressor")
+RANKINGS = ("kernel", "size", "random", "newest", "supervised")
+ATTACKS = ("zero", "noise", "mimic", "one")
+NONE = "none"
+
+
+class NumberOr(click.ParamType[float | None]):
+    """A number, or one word that stands for its absence; the word becomes None."""
+
+    name = "number"
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """Read the number; ranges are checked where the parameter is used."""
+        if value is None or isinstance(value, float) or value == self.word:
+            return value if isinstance(value, float) else None
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor {self.word!r}", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        """Shown in --help."""
+        return f"X|{self.word}"
+
+
+def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
+    """An option whose values, if more than one, are compared."""
+    return click.option(*names, multiple=True, **settings)
+
+
+@click.command()
+@several("--fit", type=click.Choice(FITS), help="How trees are trained. [default: balanced]")
+@several("--ranking", type=click.Choice(RANKINGS), help="What GET_TOP goes by. [default: kernel]")
+@several("--threshold", type=NumberOr("home"), help="Score above which a row is anomalous. [default: 0.3]")
+@several("--quota", type=NumberOr(NONE), help="Trees per origin, in multiples of an equal part. [default: 2]")
+@several("--vote-cap", type=NumberOr(NONE), help="Greatest share of the vote per origin. [default: 0.15]")
+@several("--home-check/--no-home-check", default=None, help="Try foreign trees on the own rows first.")
+@several("--n-new", type=click.IntRange(1, 10_000), help="Trees per FIT. [default: 10]")
+@several("--n-max", type=click.IntRange(1, 10_000), help="Trees a node holds. [default: 50]")
+@several("--n-share", type=click.IntRange(0, 10_000), help="Trees per SHARE. [default: 10]")
+@several("--min-leaf", type=click.IntRange(1, 10_000), help="Rows per leaf at least. [default: 1]")
+@several(
+    "--topology", default=("ring", "full"), show_default=True, help="disconnected, ring, full, random:P."
+)
+@click.option("--paper", is_flag=True, help="Add the paper's algorithm as first row, or run it alone.")
+@several("--attack", type=click.Choice(ATTACKS), help="Also run with a hostile node.")
+@click.option(
+    "--hostile", type=click.IntRange(0), default=8, show_default=True, help="Which node is hostile."
+)
+@click.option("--async", "asynchronous", is_flag=True, help="Nodes act one at a time, in a random order.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=4, show_default=True)
+@click.option("--nodes", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@options.data_option
+@click.option("--label", default="Class", show_default=True, help="The label column of --data: 0 or 1.")
+@several("--drop", help="A column of --data to leave out.")
+@click.option("--synthetic", is_flag=True, help="Made-up data: seconds instead of minutes, no download.")
+@options.seeds_option(1)
+@several(
+    "--split-seed",
+    "--split-seeds",
+    "split_seed",
+    type=click.IntRange(0),
+    help="Splits. [default: 45; 46 too if comparing]",
+)
+@options.jobs_option
+@options.out_option
+@options.json_option
+@click.option(
+    "--write-docs",
+    "docs",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also replace the comparison on results.md in this directory.",
+)
+@options.refusals
+def simulate(**chosen: Any) -> None:
+    """Run federations in memory: no Docker, no ledger, the same FIT, SHARE and GET.
+
+    Options that allow several values are combined and compared in one table, each variant with the first, by
+    paired bootstrap intervals over test rows. "better" appears only where the intervals of at least two splits
+    leave out 0 on the same side.
+
+    \b
+    executor simulate --synthetic
+    executor simulate --paper --fit balanced --fit undersampled
+    executor simulate --ranking kernel --ranking random --topology ring
+    executor simulate --data my.csv --label fraud --nodes 5
+    """
+    from executor.simulate.perform import perform  # noqa: PLC0415 - slow imports, on use
+
+    perform(**chosen)
