@@ -24,7 +24,7 @@ def experiment() -> None:
 @options.refusals
 def data() -> None:
     """Fetch the credit card data by hash, unless it is cached, and print where it is."""
-    from executor.experiment.perform import fetch  # noqa: PLC0415 - slow imports, on use
+    from executor.experiment.perform import fetch  # noqa: PLC0415 - slow, so on use
 
     fetch()
 

@@ -98,6 +98,6 @@ def simulate(**chosen: Any) -> None:
     executor simulate --ranking kernel --ranking random --topology ring
     executor simulate --data my.csv --label fraud --nodes 5
     """
-    from executor.simulate.perform import perform  # noqa: PLC0415 - slow imports, on use
+    from executor.simulate.perform import perform  # noqa: PLC0415 - slow, so on use
 
     perform(**chosen)
