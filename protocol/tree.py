@@ -106,10 +106,11 @@ class Tree:
     @property
     def digest(self) -> Digest:
         """The SHA-256 of the bytes: the content hash by which a relayed tree is recognised."""
-        if self._digest is None:
-            object.__setattr__(self, "_digest", Digest.of(self._raw))
-        assert self._digest is not None  # noqa: S101
-        return self._digest
+        digest = self._digest
+        if digest is None:
+            digest = Digest.of(self._raw)
+            object.__setattr__(self, "_digest", digest)
+        return digest
 
     @property
     def feature(self) -> NDArray[np.int32]:
@@ -144,14 +145,14 @@ class Tree:
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
         """Which nodes are leaves."""
-        mask: NDArray[np.bool_] = self._preorder().is_leaf
-        return mask
+        return self._preorder().is_leaf
 
     def _preorder(self) -> "_Arrays":
-        if self._arrays is None:
-            object.__setattr__(self, "_arrays", _Arrays(wire.parse(self._raw, FORMAT_LIMITS)))
-        assert self._arrays is not None  # noqa: S101
-        return self._arrays
+        arrays = self._arrays
+        if arrays is None:
+            arrays = _Arrays(wire.parse(self._raw, FORMAT_LIMITS))
+            object.__setattr__(self, "_arrays", arrays)
+        return arrays
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a tree is immutable: {name}")
@@ -181,7 +182,7 @@ class _Arrays:
     def __init__(self, parsed: wire.Parsed) -> None:
         features = np.array(list(parsed.features), dtype=np.int32)
         n_nodes = len(features)
-        self.is_leaf = features == parsed.leaf
+        self.is_leaf: NDArray[np.bool_] = features == parsed.leaf
         splits = ~self.is_leaf
         features[self.is_leaf] = -1
         self.feature = features

@@ -1,4 +1,4 @@
-"""Golden files: a single changed byte fails. They are never edited; docs/formats/README.md says how a format changes."""
+"""Golden files: a single changed byte fails. docs/formats/README.md says why they are never edited."""
 
 import json
 import struct
@@ -38,7 +38,7 @@ def tree_of(case):
 
 
 def read_by_the_page(raw):
-    """Read a tree in the plainest way docs/formats/estimator-v1.md allows, without any code of the package."""
+    """Read a tree by docs/formats/estimator-v1.md in the plainest way, with no code of the package."""
     flags, n_nodes = raw[1], int.from_bytes(raw[2:4], "little")
     width = 2 if flags & 1 else 1
     n_internal, position = n_nodes // 2, 4 + width * n_nodes
