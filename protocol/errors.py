@@ -16,7 +16,7 @@ with its codes in `TABLE`, when that part of the project needs it. Codes are nev
 meaning.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class AttestreeError(Exception):
@@ -39,6 +39,10 @@ class AttestreeError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.cause}. {self.remedy}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A subclass may have a constructor of its own; an error still has to cross from a worker process.
+        return _rebuild, (type(self), self.code, self.cause, self.remedy)
 
 
 class DataError(AttestreeError):
@@ -155,6 +159,12 @@ TABLE: dict[str, Code] = {
         LifecycleError, "Read the current state first; docs/formats/lifecycle-v1.md has the table."
     ),
 }
+
+
+def _rebuild(error: type[AttestreeError], code: str, cause: str, remedy: str) -> AttestreeError:
+    rebuilt = error.__new__(error, code, cause, remedy)
+    rebuilt.code, rebuilt.cause, rebuilt.remedy = code, cause, remedy
+    return rebuilt
 
 
 def error_from(code: str, cause: str, remedy: str | None = None) -> AttestreeError:
