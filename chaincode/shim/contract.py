@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from chaincode.shim.arguments import Parameter, decode, parameters_of
 from chaincode.shim.context import Context
-from chaincode.shim.errors import RefusalError, ShimError, encode_error
+from chaincode.shim.errors import RefusalError, ShimError, StreamError, encode_error
 
 log = logging.getLogger("shim")
 
@@ -78,9 +78,11 @@ class Contract:
         return {"contract": self.name, "version": self.version, "functions": functions}
 
     def invoke(self, ctx: Context) -> Response:
-        """Run the function a transaction names and turn the outcome, whatever it is, into a response."""
+        """Run the function a transaction names and turn the outcome into a response, unless the peer is gone."""
         try:
             return Response(200, encode(self._call(ctx)))
+        except StreamError:
+            raise
         except self.refusals as error:
             return Response(RefusalError.status, message=encode_error(*self.describe(error)))
         except Exception as error:

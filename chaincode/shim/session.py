@@ -32,7 +32,7 @@ class Chaincode(Protocol):
     name: ClassVar[str]
 
     def invoke(self, ctx: Context) -> Response:
-        """Run one transaction; never raises."""
+        """Run one transaction; raises nothing but StreamError."""
         ...
 
 

@@ -126,7 +126,7 @@ def test_answer_to_no_request_is_ignored(peer):
     assert peer.run("metadata").status == 200
 
 
-def test_e1_lost_stream_wakes_transactions_that_wait(serve):
+def test_e1_lost_stream_wakes_transactions_that_wait(serve, caplog):
     contract = Held()
     _, peer = serve(contract)
     asked = threading.Event()
@@ -136,6 +136,7 @@ def test_e1_lost_stream_wakes_transactions_that_wait(serve):
     peer.close()
     assert wait_until(lambda: contract.errors)
     assert contract.errors[0].code == "STREAM_LOST"
+    assert wait_until(lambda: "given up" in caplog.text)
 
 
 def test_e1_peer_that_comes_back_is_served_again(serve):
