@@ -1,6 +1,7 @@
 """A federation in memory: reproducible to the byte, with nodes coming, going and attacking."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_trees_travel_one_hop_per_round(members):
         node: replace(member, parameters=replace(PARAMETERS, ranking="random"))
         for node, member in members.items()
     }
-    line = topology.explicit(NODES, list(zip(NODES, NODES[1:], strict=False)))
+    line = topology.explicit(NODES, pairwise(NODES))
     for rounds in (1, 2, 3):
         reached = simulate(far, line, rounds=rounds).states["node00"].ensemble.origins()
         assert set(reached) <= set(NODES[: rounds + 1])
