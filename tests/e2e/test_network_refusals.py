@@ -79,7 +79,7 @@ def test_missing_permission_on_the_socket_is_named(tmp_path: Path) -> None:
         for folder in (tmp_path, *tmp_path.parents[:2]):
             folder.chmod(folder.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
         ran = run(
-            "setpriv", "--reuid=65534", "--clear-groups", str(scripts / "down.sh"),
+            "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(scripts / "down.sh"),
             DOCKER_HOST=f"unix://{locked}", HOME=str(tmp_path),
         )  # fmt: skip
     assert ran.returncode == DOCKER_UNREACHABLE
