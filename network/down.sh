@@ -21,7 +21,7 @@ require_engine
 label=label=attestree.network=$PROJECT
 mapfile -t containers < <(docker ps -aq --filter "$label")
 [ ${#containers[@]} -eq 0 ] || docker stop --time 10 "${containers[@]}" >/dev/null
-[ ${#containers[@]} -eq 0 ] || docker rm --force "${containers[@]}" >/dev/null
+[ ${#containers[@]} -eq 0 ] || docker rm --force --volumes "${containers[@]}" >/dev/null
 mapfile -t networks < <(docker network ls -q --filter "$label")
 [ ${#networks[@]} -eq 0 ] || docker network rm "${networks[@]}" >/dev/null
 say "stopped ${#containers[@]} containers of '$PROJECT'"
