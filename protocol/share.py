@@ -79,13 +79,9 @@ class Share:
         """Accept the bytes of a share within the limits, every tree included, or raise."""
         count = _check_header(raw, limits)
         estimators: list[Estimator] = []
-        seen: set[EstimatorId] = set()
         position = _HEADER.size
         for _ in range(count):
             estimator_id, tree_bytes, position = _read_entry(raw, position)
-            if estimator_id in seen:
-                raise ShareError("SHARE_DUPLICATE", f"{estimator_id} stands twice")
-            seen.add(estimator_id)
             estimators.append(Estimator(estimator_id, Tree.from_bytes(tree_bytes, tree_limits)))
         if position != len(raw):
             raise ShareError("SHARE_LENGTH", f"{len(raw) - position} bytes follow the last estimator")

@@ -118,6 +118,7 @@ def test_d21_integers_depth_and_size_just_under_and_over_each_limit():
     assert canonical.decode(raw, max_bytes=100) == text
     assert refusal_of(canonical.encode, text, max_bytes=99) == "RECORD_SIZE"
     assert refusal_of(canonical.decode, raw, max_bytes=99) == "RECORD_SIZE"
+    assert refusal_of(canonical.decode, b"not a record", max_bytes=11) == "RECORD_SIZE"
 
 
 def test_brackets_in_text_are_not_nesting():

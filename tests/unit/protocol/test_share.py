@@ -108,6 +108,14 @@ def test_every_tree_passes_its_own_door():
     assert refusal_of(bundle(entry(b"a", 1, b"")), error=TreeError) == "TREE_LENGTH"
 
 
+def test_d21_a_share_the_format_cannot_count_is_refused():
+    many = tuple(Estimator(EstimatorId("node07", counter), LEAF) for counter in range(65_536))
+    assert len(Share(many[1:]).ids) == 65_535
+    with pytest.raises(ShareError) as refusal:
+        Share(many)
+    assert refusal.value.code == "SHARE_COUNT"
+
+
 @pytest.mark.parametrize("raw", [None, "share", bytearray(GOOD)])
 def test_what_is_not_bytes_is_refused(raw):
     assert refusal_of(raw) == "SHARE_INPUT"
