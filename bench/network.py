@@ -1,6 +1,6 @@
 """How long the network takes to start, again and again, and what it weighs.
 
-There is no peer to compare with: Fabric's own test network starts two organisations with certificates made in advance.
+There is no peer to compare with: Fabric's own test network starts two organisations and enrols nobody.
 The figures therefore stand alone, with goals for a machine of two cores.
 """
 

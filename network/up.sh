@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the Fabric network, or brings a stopped or half-started one up. A second run changes nothing.
+# Makes the machine ready, then starts the Fabric network, or brings a stopped or half-started one up. A second run changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 for part in common tools checks images identities services channel chaincode; do
@@ -27,8 +27,7 @@ main() {
   read_arguments "$@"
   [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
   step 1 "prerequisites"
-  require_engine
-  require_compose
+  "$ROOT/scripts/bootstrap"
   require_disk
   [ -z "$fresh" ] || "$here/down.sh" --purge
   settle_network

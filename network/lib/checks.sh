@@ -11,10 +11,6 @@ require_engine() {
   esac
 }
 
-require_compose() {
-  docker compose version >/dev/null 2>&1 || die "$FAILED" "'docker compose' is missing" "Compose v2 is not installed" "run scripts/bootstrap"
-}
-
 require_disk() {
   local free
   free=$(df -Pm "$ROOT" | awk 'NR==2 {print $4}')
