@@ -78,7 +78,7 @@ class Contract:
         return {"contract": self.name, "version": self.version, "functions": functions}
 
     def invoke(self, ctx: Context) -> Response:
-        """Run the function a transaction names and turn the outcome into a response, unless the peer is gone."""
+        """Run the function a transaction names and answer with its outcome, unless the peer is gone."""
         try:
             return Response(200, encode(self._call(ctx)))
         except StreamError:
