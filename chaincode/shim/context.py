@@ -79,6 +79,11 @@ class Context:
         return self._proposal.creator
 
     @property
+    def addressed(self) -> str:
+        """The chaincode the client addressed: another one than this where that one made the call."""
+        return self._proposal.chaincode
+
+    @property
     def transient(self) -> Mapping[str, bytes]:
         """Data the client sent beside the arguments; it does not become part of the transaction."""
         return self._proposal.transient

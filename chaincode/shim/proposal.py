@@ -1,4 +1,4 @@
-"""What a signed proposal says beside the arguments: creator, transient data, time."""
+"""What a signed proposal says beside the arguments: creator, addressed chaincode, transient data, time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ class Proposal:
     creator_bytes: bytes
     transient: Mapping[str, bytes]
     time: datetime
+    chaincode: str
 
     @classmethod
     def from_signed(cls, signed: Any) -> "Proposal":
@@ -28,7 +29,14 @@ class Proposal:
         channel = wire.parse(wire.common.ChannelHeader, header.channel_header)
         signature = wire.parse(wire.common.SignatureHeader, header.signature_header)
         payload = wire.parse(wire.proposal.ChaincodeProposalPayload, proposal.payload)
-        return cls(signature.creator, dict(payload.TransientMap), to_datetime(channel.timestamp))
+        # The peer runs what the header's extension names, and validates the transaction by it.
+        extension = wire.parse(wire.proposal.ChaincodeHeaderExtension, channel.extension)
+        return cls(
+            signature.creator,
+            dict(payload.TransientMap),
+            to_datetime(channel.timestamp),
+            str(extension.chaincode_id.name),
+        )
 
     @cached_property
     def creator(self) -> Creator:

@@ -104,7 +104,9 @@ class Session:
         transaction = Transaction(message.channel_id, message.txid, self._outbox.put)
         key = (message.channel_id, message.txid)
         with self._changed:
-            duplicate, stopping = key in self._running, self._stopping
+            # A chaincode that calls this one twice may begin again before the first call is cleared away.
+            running = self._running.get(key)
+            duplicate, stopping = running is not None and not running.finished, self._stopping
             if not duplicate and not stopping:
                 self._running[key] = transaction
         if duplicate:
@@ -130,8 +132,10 @@ class Session:
         except StreamError as error:
             log.warning("%s tx=%s given up: %s", self._label, transaction.tx_id, error)
         finally:
+            key = (transaction.channel, transaction.tx_id)
             with self._changed:
-                self._running.pop((transaction.channel, transaction.tx_id), None)
+                if self._running.get(key) is transaction:
+                    del self._running[key]
                 self._changed.notify_all()
 
     def _log(self, transaction: Transaction, response: Response, received: int, seconds: float) -> None:
@@ -164,4 +168,5 @@ class Session:
         answer = wire.response.Response(
             status=response.status, message=response.message, payload=response.payload
         )
+        transaction.finished = True
         transaction.send(wire.Message.COMPLETED, answer.SerializeToString(), event)

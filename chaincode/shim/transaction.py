@@ -24,6 +24,7 @@ class Transaction:
     def __init__(self, channel: str, tx_id: str, send: Callable[[bytes], None]) -> None:
         self.channel = channel
         self.tx_id = tx_id
+        self.finished = False
         self._send = send
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._turn = threading.Lock()

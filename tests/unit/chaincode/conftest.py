@@ -2,10 +2,12 @@
 
 import json
 import queue
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import grpc
 import pytest
@@ -17,6 +19,9 @@ from chaincode.probe import Probe
 from chaincode.shim import ChaincodeServer, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.transaction import MAX_MESSAGE
+
+# The tests of the contracts import the channel in memory, `ledger`, from beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
 
 WAIT = 20
 M = wire.Message
@@ -60,14 +65,14 @@ class Peer:
         self.call = connect(iter(self._outbox.get, None))
         threading.Thread(target=self._read, daemon=True).start()
 
-    def begin(self, *arguments, tx=None, transient=None, creator=None, kind=M.TRANSACTION):
+    def begin(self, *arguments, tx=None, transient=None, creator=None, kind=M.TRANSACTION, addressed=""):
         """Send a transaction; the future holds its outcome."""
         tx = tx or f"tx{len(self._waiting):04d}"
         raw = [a if isinstance(a, bytes) else str(a).encode() for a in arguments]
         payload = wire.chaincode.ChaincodeInput(args=raw).SerializeToString()
         future = Future()
         self._waiting[tx], self._writes[tx] = future, {}
-        self.send(kind, payload, tx, proposal=signed_proposal(transient or {}, creator or b""))
+        self.send(kind, payload, tx, proposal=signed_proposal(transient or {}, creator or b"", addressed))
         return future
 
     def run(self, *arguments, **more):
@@ -218,8 +223,10 @@ def ready_payload(batch):
     ).SerializeToString()
 
 
-def signed_proposal(transient, creator, time=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)):
-    channel = wire.common.ChannelHeader(type=3, channel_id="ch")
+def signed_proposal(transient, creator, addressed, time=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)):
+    identifier = wire.chaincode.ChaincodeID(name=addressed)
+    extension = wire.proposal.ChaincodeHeaderExtension(chaincode_id=identifier).SerializeToString()
+    channel = wire.common.ChannelHeader(type=3, channel_id="ch", extension=extension)
     channel.timestamp.FromDatetime(time)
     signature = wire.common.SignatureHeader(creator=creator, nonce=b"n")
     header = wire.common.Header(

@@ -263,6 +263,12 @@ def test_creator_gives_msp_name_attributes_and_time(peer, make_identity):
     assert found["transient"] == {"t": 4}
 
 
+def test_the_addressed_chaincode_is_the_one_the_client_signed(serve):
+    _, peer = serve(Addressed())
+    assert peer.run("addressed", addressed="execution-record").payload == b"execution-record"
+    assert peer.run("addressed").payload == b""
+
+
 def test_c16_certificate_without_attributes_has_none(peer, make_identity):
     assert peer.run("whoami", creator=make_identity()).json["attributes"] == {}
 
@@ -302,6 +308,14 @@ class Twice(Contract):
     def two_events(self, ctx: Context) -> None:
         ctx.set_event("one")
         ctx.set_event("two")
+
+
+class Addressed(Contract):
+    name = "called"
+
+    @evaluate
+    def addressed(self, ctx: Context) -> str:
+        return ctx.addressed
 
 
 class Huge(Contract):

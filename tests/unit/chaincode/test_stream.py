@@ -7,6 +7,7 @@ import grpc
 import pytest
 
 from chaincode.shim import ChaincodeServer, Context, Contract, MisuseError, Tls, evaluate, submit, wire
+from chaincode.shim.session import Session
 
 M = wire.Message
 WAIT = 20
@@ -166,6 +167,16 @@ def test_graceful_stop_lets_running_transactions_finish(serve):
     stopping.join(WAIT)
     assert finished == [True]
     assert peer.ended.wait(WAIT)
+
+
+def test_second_call_of_a_transaction_may_come_before_the_first_has_been_cleared_away(serve, monkeypatch):
+    cleared = threading.Event()
+    monkeypatch.setattr(Session, "_log", lambda *_: cleared.wait(WAIT))
+    _, peer = serve()
+    assert peer.run("put", "a", "1", tx="t").status == 200
+    assert peer.run("put", "b", "2", tx="t").status == 200
+    cleared.set()
+    assert peer.run("put", "c", "3", tx="t").status == 200
 
 
 def test_stop_reports_transactions_it_had_to_abandon(serve):

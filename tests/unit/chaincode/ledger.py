@@ -1,0 +1,314 @@
+"""A channel in memory: real contracts behind the shim's real context, with the rules of a Fabric ledger.
+
+Only gRPC is replaced. A transaction reads committed state and never its own writes; its read set is checked
+when its block commits (MVCC, phantoms included); a refused transaction writes nothing; a chaincode that is
+already part of a transaction cannot be called again by one it called.
+
+    ledger = Ledger(Image(), Orchestration())
+    alice = ledger.member("alice", "Org1MSP", role="data-scientist")
+    alice.submit("image", "Register", ...)            # endorsed, then a block of its own
+    answer = alice.evaluate("image", "Get", ...)      # parsed JSON
+    alice.code("image", "Get", "absent", "1")         # the code of the refusal
+    ledger.commit([a.endorse(...), b.endorse(...)])   # several transactions in one block
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from chaincode.shim import Context, wire
+from chaincode.shim.identity import ATTRIBUTES_OID
+from chaincode.shim.writes import PeerLimits
+
+M = wire.Message
+START = datetime(2026, 11, 16, tzinfo=UTC)
+CERTIFICATE_DAYS = 365
+VALID, MVCC_CONFLICT, PHANTOM = "VALID", "MVCC_READ_CONFLICT", "PHANTOM_READ_CONFLICT"
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+class RefusedError(Exception):
+    """The contract said no; `code` and `status` are what a client sees."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+        found = json.loads(message)
+        self.code, self.sentence = found["code"], found["message"]
+
+
+class InvalidatedError(Exception):
+    """The transaction was endorsed and then found invalid in its block."""
+
+
+@dataclass
+class Endorsed:
+    """What an endorsing peer signs: the response and the read and write sets, by chaincode."""
+
+    tx_id: str
+    time: datetime
+    status: int
+    payload: bytes
+    message: str
+    event: tuple | None = None
+    reads: dict = field(default_factory=dict)
+    ranges: list = field(default_factory=list)
+    writes: dict = field(default_factory=dict)
+
+    @property
+    def json(self):
+        return json.loads(self.payload) if self.payload else None
+
+    @property
+    def bytes(self):
+        """Everything two peers must agree on."""
+        parts = (self.status, self.payload, self.message, self.event, self.reads, self.ranges, self.writes)
+        return repr(parts).encode()
+
+
+class Ledger:
+    """The committed state of one channel and the contracts deployed on it."""
+
+    def __init__(self, *contracts):
+        self.contracts = {contract.name: contract for contract in contracts}
+        self.state, self.versions, self.changes = {}, {}, {}
+        self.events, self.blocks, self.time, self.count = [], 0, START, 0
+
+    def member(self, name, organisation, **attributes):
+        """An identity whose certificate carries these Fabric CA attributes."""
+        return Member(self, name, organisation, certificate(name, tuple(sorted(attributes.items()))))
+
+    def endorse(self, creator, chaincode, *arguments, tx_id=None, time=None, transient=None):
+        """Run a transaction on committed state and return what a peer would sign."""
+        if tx_id is None:
+            self.count += 1
+            tx_id = hashlib.sha256(b"tx%d" % self.count).hexdigest()
+        time = time or self.time
+        raw = [part if isinstance(part, bytes) else encode(part) for part in arguments]
+        simulation = Simulation(self, tx_id, proposal(creator, chaincode, time, transient or {}))
+        answer, event = simulation.run(chaincode, raw, ())
+        made = Endorsed(tx_id, time, answer.status, answer.payload, answer.message, event)
+        if answer.status < 400:
+            made.reads, made.ranges, made.writes = simulation.reads, simulation.ranges, simulation.writes
+        return made
+
+    def commit(self, block):
+        """Validate the transactions of a block in order and apply the valid ones; returns the verdicts."""
+        verdicts = []
+        self.blocks += 1
+        for number, tx in enumerate(block):
+            if tx.status >= 400:
+                raise RefusedError(tx.status, tx.message)
+            verdict = self._verdict(tx)
+            verdicts.append(verdict)
+            if verdict == VALID:
+                self._apply(tx, (self.blocks, number))
+        self.time += timedelta(seconds=1)
+        return verdicts
+
+    def _verdict(self, tx):
+        if any(self.versions.get(place) != version for place, version in tx.reads.items()):
+            return MVCC_CONFLICT
+        for namespace, start, end, found in tx.ranges:
+            if self.keys(namespace, start, end) != [key for key, _ in found] or any(
+                self.versions.get((namespace, key)) != version for key, version in found
+            ):
+                return PHANTOM
+        return VALID
+
+    def _apply(self, tx, version):
+        for place, value in tx.writes.items():
+            self.changes.setdefault(place, []).append((tx.tx_id, tx.time, value))
+            if value is None:
+                self.state.pop(place, None)
+                self.versions.pop(place, None)
+            else:
+                self.state[place], self.versions[place] = value, version
+        if tx.event:
+            self.events.append(tx.event)
+
+    def keys(self, namespace, start, end):
+        found = [key for space, key in self.state if space == namespace]
+        inside = [
+            key
+            for key in found
+            if start.encode() <= key.encode() and (not end or key.encode() < end.encode())
+        ]
+        return sorted(inside, key=str.encode)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A caller: one certificate of one organisation."""
+
+    ledger: Ledger
+    name: str
+    organisation: str
+    pem: bytes
+
+    @property
+    def creator(self):
+        return wire.msp.SerializedIdentity(mspid=self.organisation, id_bytes=self.pem).SerializeToString()
+
+    def endorse(self, chaincode, *arguments, **more):
+        return self.ledger.endorse(self.creator, chaincode, *arguments, **more)
+
+    def submit(self, chaincode, *arguments, **more):
+        """Endorse and commit in a block of its own; returns the parsed answer or raises."""
+        endorsed = self.endorse(chaincode, *arguments, **more)
+        (verdict,) = self.ledger.commit([endorsed])
+        if verdict != VALID:
+            raise InvalidatedError(verdict)
+        return endorsed.json
+
+    def evaluate(self, chaincode, *arguments, **more):
+        """Read; returns the parsed answer or raises."""
+        endorsed = self.endorse(chaincode, *arguments, **more)
+        if endorsed.status >= 400:
+            raise RefusedError(endorsed.status, endorsed.message)
+        return endorsed.json
+
+    def code(self, chaincode, *arguments, **more):
+        """The code of the refusal that this call must meet; nothing is committed."""
+        endorsed = self.endorse(chaincode, *arguments, **more)
+        assert endorsed.status >= 400, f"accepted: {endorsed.payload!r}"
+        assert not endorsed.writes
+        return json.loads(endorsed.message)["code"]
+
+
+class Simulation:
+    """One transaction on one peer, with every chaincode it calls."""
+
+    def __init__(self, ledger, tx_id, signed):
+        self.ledger, self.tx_id, self.signed = ledger, tx_id, signed
+        self.reads, self.ranges, self.writes = {}, [], {}
+
+    def run(self, chaincode, arguments, callers):
+        """Do what the shim's session does with a transaction; returns response and event."""
+        contract = self.ledger.contracts[chaincode]
+        ctx = Context(Line(self, chaincode, callers), arguments, self.signed, PeerLimits(1000, 1000))
+        answer = contract.invoke(ctx)
+        event = None
+        if answer.status < 400:
+            ctx.flush()
+            if ctx.event:
+                event = (chaincode, ctx.event.event_name, ctx.event.payload)
+        return answer, event
+
+
+class Line:
+    """The peer's end of one chaincode's conversation: takes the place of the shim's Transaction."""
+
+    channel = "attestree"
+
+    def __init__(self, simulation, namespace, callers):
+        self.simulation, self.namespace, self.callers = simulation, namespace, callers
+        self.ledger, self.tx_id = simulation.ledger, simulation.tx_id
+
+    def call(self, kind, payload):
+        return getattr(self, f"_{M.Type.Name(kind).lower()}")(payload)
+
+    def _read(self, key):
+        place = (self.namespace, key)
+        self.simulation.reads[place] = self.ledger.versions.get(place)
+        return self.ledger.state.get(place, b"")
+
+    def _get_state(self, payload):
+        return self._read(wire.parse(wire.shim.GetState, payload).key)
+
+    def _get_state_multiple(self, payload):
+        values = [self._read(key) for key in wire.parse(wire.shim.GetStateMultiple, payload).keys]
+        return wire.shim.GetStateMultipleResult(values=values).SerializeToString()
+
+    def _write_batch_state(self, payload):
+        for record in wire.parse(wire.shim.WriteBatchState, payload).rec:
+            put = record.type == wire.shim.WriteRecord.PUT_STATE
+            self.simulation.writes[(self.namespace, record.key)] = record.value if put else None
+        return b""
+
+    def _get_state_by_range(self, payload):
+        asked = wire.parse(wire.shim.GetStateByRange, payload)
+        paging = wire.parse(wire.shim.QueryMetadata, asked.metadata)
+        keys = self.ledger.keys(self.namespace, paging.bookmark or asked.startKey, asked.endKey)
+        bookmark = ""
+        if paging.pageSize:
+            bookmark = keys[paging.pageSize] if len(keys) > paging.pageSize else ""
+            keys = keys[: paging.pageSize]
+        else:
+            found = [(key, self.ledger.versions[(self.namespace, key)]) for key in keys]
+            self.simulation.ranges.append((self.namespace, asked.startKey, asked.endKey, found))
+        make = wire.queryresult.KV
+        values = [make(key=key, value=self.ledger.state[(self.namespace, key)]) for key in keys]
+        return response([value.SerializeToString() for value in values], bookmark)
+
+    def _get_history_for_key(self, payload):
+        key = wire.parse(wire.shim.GetHistoryForKey, payload).key
+        results = []
+        for tx_id, time, value in reversed(self.ledger.changes.get((self.namespace, key), [])):
+            made = wire.queryresult.KeyModification(tx_id=tx_id, value=value or b"", is_delete=value is None)
+            made.timestamp.FromDatetime(time)
+            results.append(made.SerializeToString())
+        return response(results)
+
+    def _invoke_chaincode(self, payload):
+        specification = wire.parse(wire.chaincode.ChaincodeSpec, payload)
+        called, callers = specification.chaincode_id.name, (*self.callers, self.namespace)
+        if called not in self.ledger.contracts:
+            text = f"chaincode {called} not found".encode()
+            return M(type=M.ERROR, payload=text).SerializeToString()
+        if called in callers:
+            text = f"txid: {self.tx_id}({self.channel}) exists".encode()
+            return M(type=M.ERROR, payload=text).SerializeToString()
+        answer, _ = self.simulation.run(called, list(specification.input.args), callers)
+        made = wire.response.Response(status=answer.status, message=answer.message, payload=answer.payload)
+        return M(type=M.COMPLETED, payload=made.SerializeToString()).SerializeToString()
+
+
+def response(results, bookmark=""):
+    metadata = wire.shim.QueryResponseMetadata(bookmark=bookmark).SerializeToString()
+    parts = [wire.shim.QueryResultBytes(resultBytes=result) for result in results]
+    return wire.shim.QueryResponse(results=parts, id="iterator", metadata=metadata).SerializeToString()
+
+
+def encode(part):
+    """Write an argument as a client would: text as it is, everything else as JSON."""
+    return part.encode() if isinstance(part, str) else json.dumps(part).encode()
+
+
+def proposal(creator, chaincode, time, transient):
+    identifier = wire.chaincode.ChaincodeID(name=chaincode)
+    extension = wire.proposal.ChaincodeHeaderExtension(chaincode_id=identifier).SerializeToString()
+    channel = wire.common.ChannelHeader(type=3, channel_id=Line.channel, extension=extension)
+    channel.timestamp.FromDatetime(time)
+    signature = wire.common.SignatureHeader(creator=creator, nonce=b"nonce")
+    header = wire.common.Header(
+        channel_header=channel.SerializeToString(), signature_header=signature.SerializeToString()
+    )
+    payload = wire.proposal.ChaincodeProposalPayload(TransientMap=transient)
+    made = wire.proposal.Proposal(header=header.SerializeToString(), payload=payload.SerializeToString())
+    return wire.proposal.SignedProposal(proposal_bytes=made.SerializeToString())
+
+
+@cache
+def certificate(name, attributes):
+    """Make a certificate with Fabric CA attributes; one key signs them all, as nobody verifies here."""
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(KEY.public_key())
+        .serial_number(1)
+        .not_valid_before(START - timedelta(days=1))
+        .not_valid_after(START + timedelta(days=CERTIFICATE_DAYS))
+    )
+    if attributes:
+        raw = json.dumps({"attrs": dict(attributes)}).encode()
+        builder = builder.add_extension(x509.UnrecognizedExtension(ATTRIBUTES_OID, raw), critical=False)
+    return builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
