@@ -8,6 +8,7 @@ docs/formats/keys-v1.md.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from protocol.digest import Digest
 from protocol.errors import AttestreeError, IdentifierError
 from protocol.identifiers import (
     EstimatorId,
@@ -72,6 +73,61 @@ def model(process: str, node: str) -> str:
     return _build("model", process, node)
 
 
+def head(process: str, node: str) -> str:
+    """The key of where a node stands: its last completed iteration, its state and its next counter."""
+    return _build("head", process, node)
+
+
+def share(process: str, iteration: int, sender: str) -> str:
+    """The key of what a node offered in one iteration, which its recipients read without conflict."""
+    return _build("share", process, iteration, sender)
+
+
+def result(process: str, iteration: int, node: str) -> str:
+    """The key of the result of a node's completed task."""
+    return _build("result", process, iteration, node)
+
+
+def creation(process: str, estimator_id: EstimatorId) -> str:
+    """The key of the digest under which FIT announced an estimator, shared or not."""
+    return _build("creation", process, estimator_id.creator, estimator_id.counter)
+
+
+def offer(process: str, estimator_id: EstimatorId, sender: str, iteration: int) -> str:
+    """The key of the fact that a sender offered an estimator in an iteration, for lineage."""
+    return _build("offer", process, estimator_id.creator, estimator_id.counter, sender, iteration)
+
+
+def taken(process: str, estimator_id: EstimatorId, node: str) -> str:
+    """The key of the fact that a node took an estimator, for lineage."""
+    return _build("taken", process, estimator_id.creator, estimator_id.counter, node)
+
+
+def refusal(process: str, node: str, iteration: int, attempt: int) -> str:
+    """The key of the evidence of a refused start."""
+    return _build("refusal", process, node, iteration, attempt)
+
+
+def taskkey(digest: str) -> str:
+    """The key under which a task's public key is remembered, by its digest, so that none serves twice."""
+    return _build("taskkey", digest)
+
+
+def access(process: str, node: str) -> str:
+    """The key of the organisations that may read a model, written by its owner alone."""
+    return _build("access", process, node)
+
+
+def tree(process: str, estimator_id: EstimatorId) -> str:
+    """The key of a model's tree that was never shared."""
+    return _build("tree", process, estimator_id.creator, estimator_id.counter)
+
+
+def member(process: str, estimator_id: EstimatorId, node: str) -> str:
+    """The key of the fact that an estimator is in a node's model, for lineage."""
+    return _build("member", process, estimator_id.creator, estimator_id.counter, node)
+
+
 def prefix(kind: str, *parts: Part) -> str:
     """The beginning that all keys of a kind with these first parts share, for range queries."""
     return _build(kind, *parts, partial=True)
@@ -119,6 +175,10 @@ def _read_counter(text: str) -> int:
     return check_counter(int(text), "counter")
 
 
+def _check_digest(text: str) -> str:
+    return str(Digest.parse(text))
+
+
 @dataclass(frozen=True, slots=True)
 class _PartKind:
     """How a part is checked when a key is built and read when it is parsed."""
@@ -139,6 +199,8 @@ _KIND_OF_PART = {
     "sender": _NODE,
     "iteration": _COUNTER,
     "counter": _COUNTER,
+    "attempt": _COUNTER,
+    "digest": _PartKind(_check_digest, _check_digest),
 }
 
 KINDS: dict[str, tuple[str, ...]] = {
@@ -149,5 +211,16 @@ KINDS: dict[str, tuple[str, ...]] = {
     "estimator": ("process", "creator", "counter"),
     "slot": ("process", "recipient", "sender"),
     "model": ("process", "node"),
+    "head": ("process", "node"),
+    "share": ("process", "iteration", "sender"),
+    "result": ("process", "iteration", "node"),
+    "creation": ("process", "creator", "counter"),
+    "offer": ("process", "creator", "counter", "sender", "iteration"),
+    "taken": ("process", "creator", "counter", "node"),
+    "refusal": ("process", "node", "iteration", "attempt"),
+    "taskkey": ("digest",),
+    "access": ("process", "node"),
+    "tree": ("process", "creator", "counter"),
+    "member": ("process", "creator", "counter", "node"),
 }
 """The parts of each kind of key, in order."""

@@ -9,6 +9,7 @@ from protocol import keys
 from protocol.errors import IdentifierError
 from protocol.identifiers import EstimatorId
 
+TREE_42 = EstimatorId("node07", 42)
 BUILT = [
     (keys.image("attestree/learner", "1.0.0"), "image~attestree/learner~1.0.0"),
     (keys.process("p1"), "process~p1"),
@@ -17,6 +18,17 @@ BUILT = [
     (keys.estimator("p1", EstimatorId("node07", 42)), "estimator~p1~node07~0000000042"),
     (keys.slot("p1", "node01", "node02"), "slot~p1~node01~node02"),
     (keys.model("p1", "node07"), "model~p1~node07"),
+    (keys.head("p1", "node07"), "head~p1~node07"),
+    (keys.share("p1", 3, "node07"), "share~p1~0000000003~node07"),
+    (keys.result("p1", 3, "node07"), "result~p1~0000000003~node07"),
+    (keys.creation("p1", TREE_42), "creation~p1~node07~0000000042"),
+    (keys.offer("p1", TREE_42, "node01", 3), "offer~p1~node07~0000000042~node01~0000000003"),
+    (keys.taken("p1", TREE_42, "node01"), "taken~p1~node07~0000000042~node01"),
+    (keys.refusal("p1", "node07", 3, 1), "refusal~p1~node07~0000000003~0000000001"),
+    (keys.taskkey("sha256:" + 64 * "0"), "taskkey~sha256:" + 64 * "0"),
+    (keys.access("p1", "node07"), "access~p1~node07"),
+    (keys.tree("p1", TREE_42), "tree~p1~node07~0000000042"),
+    (keys.member("p1", TREE_42, "node01"), "member~p1~node07~0000000042~node01"),
 ]
 
 
@@ -25,9 +37,9 @@ def test_each_key_parses_back_to_what_built_it(key, printed):
     parsed = keys.parse(key)
     assert str(parsed) == printed
     build = getattr(keys, parsed.kind)
-    if parsed.kind == "estimator":
-        process, creator, counter = parsed.parts
-        assert build(process, EstimatorId(creator, counter)) == key
+    if "creator" in keys.KINDS[parsed.kind]:
+        process, creator, counter, *rest = parsed.parts
+        assert build(process, EstimatorId(creator, counter), *rest) == key
     else:
         assert build(*parsed.parts) == key
 
