@@ -1,0 +1,207 @@
+"""How fast the learning algorithm is, against its own plain definitions and scikit-learn, in one run.
+
+CPU time, best of several runs, one thread. The Gram matrix and P-greedy are compared with the definitions
+written out in plain Python and repeated solves; prediction with scikit-learn's forest of the same trees.
+"""
+
+import math
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from bench import _federation, _naive
+from bench.report import Goal, Report
+from learning import kernel, topology
+from learning.compiled import implementation
+from learning.fit import FitOptions, FitTask, fit, strip
+from learning.fit_cache import FitCache
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.rows import Rows
+from learning.simulator import Member, simulate
+from protocol.tree import Tree, TreeLimits
+
+SIZES = (50, 100, 200, 400)
+PUBLIC_CODE_ROUND = 58.1
+"""CPU seconds of one fully connected round of 20 nodes in the paper's public code, measured elsewhere."""
+CROWD = 1_000
+
+
+def measure(data: Path | None = None) -> Report:
+    """Run everything, on the fraud data if its file is given, else on rows that grow similar trees."""
+    rows = _federation.nodes(data)
+    report = Report("Learning", {}, {"rows": "fraud" if data else "synthetic", "form": implementation()}, [])
+    trees, fit_seconds = _fit(rows, report)
+    _gram(trees, report)
+    _p_greedy(trees, report, fit_seconds)
+    _hostile(report)
+    _predict(rows, report)
+    _codec(trees, report)
+    _round(rows, report)
+    _crowd(report)
+    return report
+
+
+def seconds(action: Callable[[], Any], runs: int = 5) -> float:
+    """Return the least CPU time of several runs."""
+    best = math.inf
+    for _ in range(runs):
+        begin = time.process_time()
+        action()
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+def goal(report: Report, name: str, limit: float, direction: Any, value: float) -> None:
+    """Note a goal, and its value among the ratios."""
+    report.ratios[name] = value
+    report.goals.append(Goal(name, limit, direction, value))
+
+
+def _task(node: str, rows: Rows, iteration: int = 0, kind: str = "plain") -> FitTask:
+    limits = TreeLimits(rows.n_features)
+    return FitTask(node, iteration, 10 * iteration, 10, 0, FitOptions(kind=kind), limits)
+
+
+def _fit(rows: dict[str, Rows], report: Report) -> tuple[list[Tree], float]:
+    """FIT twenty trees per node; the time of ten, on average over the nodes."""
+    begin = time.process_time()
+    trees = [e.tree for i in range(2) for node, own in rows.items() for e in fit(own, _task(node, own, i))]
+    plain = (time.process_time() - begin) / (2 * len(rows))
+    begin = time.process_time()
+    for node, own in rows.items():
+        fit(own, _task(node, own, kind="undersampled"))
+    undersampled = (time.process_time() - begin) / len(rows)
+    report.figures["median internal nodes of a tree"] = float(np.median([t.n_internal for t in trees]))
+    report.figures["FIT of ten trees, ms"] = plain * 1e3
+    goal(report, "FIT undersampled / plain", 0.2, "at most", undersampled / plain)
+    # Mix the nodes, so that a prefix looks like an ensemble and not like one node's trees.
+    return [trees[i] for i in np.random.default_rng(0).permutation(len(trees))], plain
+
+
+def _gram(trees: list[Tree], report: Report) -> None:
+    compiled = implementation() == "compiled"
+    times = {}
+    for m in SIZES:
+        some = trees[:m]
+        lists = [_naive.listed(tree) for tree in some]
+        slow = seconds(partial(_naive.gram, lists), 3 if m < 400 else 1)
+        plain = seconds(partial(kernel.gram, some, form="numpy"))
+        report.figures[f"Gram m={m}, naive / numpy ms"] = f"{slow * 1e3:.3g} / {plain * 1e3:.3g}"
+        if m >= 200:
+            goal(report, f"Gram m={m}: naive / numpy", 15, "at least", slow / plain)
+        if compiled:
+            times[m] = seconds(partial(kernel.gram, some), 20)
+            report.figures[f"Gram m={m}, compiled ms"] = times[m] * 1e3
+            goal(
+                report, f"Gram m={m}: naive / compiled", 500 if m >= 200 else 150, "at least", slow / times[m]
+            )
+    if compiled:
+        growth = math.log(times[SIZES[-1]] / times[SIZES[0]]) / math.log(SIZES[-1] / SIZES[0])
+        goal(report, "Gram growth exponent in m, 50 to 400", 2.0, "at most", growth)
+
+
+def _p_greedy(trees: list[Tree], report: Report, fit_seconds: float) -> None:
+    some = trees[:240]
+    K = kernel.gram(some)
+    slow = seconds(lambda: _naive.p_greedy(K, 50), 1)
+    fast = seconds(lambda: kernel.p_greedy(K, 50), 20)
+    plain = seconds(lambda: kernel.p_greedy(K, 50, form="numpy"))
+    if kernel.p_greedy(K, 50) != _naive.p_greedy(K, 50):
+        raise AssertionError("the fast order is not the order of the repeated solve")
+    goal(report, "P-greedy m=240, k=50: repeated solves / ours", 300, "at least", slow / fast)
+    report.ratios["P-greedy m=240, k=50: repeated solves / numpy"] = slow / plain
+    whole = seconds(lambda: kernel.p_greedy(kernel.gram(some), 50), 20)
+    numpy = seconds(lambda: kernel.p_greedy(kernel.gram(some, form="numpy"), 50, form="numpy"))
+    goal(report, "ranking 240 trees / FIT of ten", 0.02, "at most", whole / fit_seconds)
+    goal(report, "ranking 240 trees, numpy / FIT of ten", 0.2, "at most", numpy / fit_seconds)
+
+
+def _hostile(report: Report) -> None:
+    """240 different trees of 255 nodes in one chain on one feature: nothing ranks slower."""
+    nodes = 511
+    feature = np.array([0, -1] * 255 + [-1])
+    left, right = np.full(nodes, -1), np.full(nodes, -1)
+    left[:510:2], right[:510:2] = np.arange(2, nodes, 2), np.arange(1, nodes, 2)
+    chains = [
+        Tree.from_arrays(feature, np.full(nodes, 1 + i / 7), left, right, np.zeros(nodes)) for i in range(240)
+    ]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    spent = seconds(lambda: kernel.p_greedy(kernel.gram(chains), 50), 1)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report.figures["ranking 240 hostile trees of 255 nodes, s"] = spent
+    report.figures["ranking 240 hostile trees, more memory, MB"] = (after - before) / 1024
+
+
+def _predict(rows: dict[str, Rows], report: Report) -> None:
+    own = max(rows.values(), key=len)
+    forest = RandomForestClassifier(50, random_state=0).fit(own.X.copy(), own.y)
+    limits = TreeLimits(own.n_features, 4_095, 200)
+    trees = [strip(tree, limits) for tree in forest.estimators_]
+    asked = np.ascontiguousarray(np.concatenate([part.X for part in rows.values()])[:28_489])
+    ours = Predictor.of(trees)
+    if not ((ours.scores(asked) > 0.5) == forest.predict(asked)).all():
+        raise AssertionError("a class decision differs from scikit-learn's")
+    theirs = seconds(lambda: forest.predict(asked))
+    goal(report, "prediction / scikit-learn's", 1.0, "at most", seconds(lambda: ours.predict(asked)) / theirs)
+    whole = seconds(lambda: Predictor.of(trees).predict(asked))
+    report.ratios["prediction with laying out 50 trees / scikit-learn's"] = whole / theirs
+
+
+def _codec(trees: list[Tree], report: Report) -> None:
+    """Encode, decode and validate the tree of median size."""
+    tree = sorted(trees, key=lambda t: t.n_nodes)[len(trees) // 2]
+    limits = TreeLimits(_federation.FEATURES)
+    names = ("feature", "threshold", "left", "right", "value", "missing_left")
+    arrays = {name: getattr(tree, name) for name in names}
+
+    def there_and_back() -> None:
+        for _ in range(1_000):
+            Tree.from_bytes(Tree.from_arrays(**arrays, limits=limits).to_bytes(), limits)
+
+    goal(
+        report,
+        "median trees encoded, decoded and checked per s",
+        20_000,
+        "at least",
+        1_000 / seconds(there_and_back),
+    )
+
+
+def _round(rows: dict[str, Rows], report: Report) -> None:
+    parameters = Parameters.paper()
+    members = {node: Member(own, parameters) for node, own in rows.items()}
+    cache = FitCache()
+
+    def one_round() -> None:
+        simulate(members, topology.full(rows), rounds=1, cache=cache)
+
+    first = seconds(one_round, 1)
+    goal(report, "one round of 20 nodes: public code's 58 s / ours", 5, "at least", PUBLIC_CODE_ROUND / first)
+    report.figures["one round of 20 nodes, s"] = first
+    report.figures["the same without FIT, s"] = seconds(one_round, 3)
+
+
+def _crowd(report: Report) -> None:
+    """A thousand nodes on a ring, four rounds, in a process of their own so that its memory can be read."""
+    command = [sys.executable, "-c", "from bench.learning import crowd; crowd()"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    spent, peak = map(float, done.stdout.split())
+    report.figures["1,000 nodes on a ring, 4 rounds, s"] = spent
+    goal(report, "1,000 nodes on a ring, 4 rounds, GB", 8.0, "at most", peak)
+
+
+def crowd() -> None:
+    """Print the CPU seconds and peak gigabytes of the thousand nodes."""
+    rows = _federation.synthetic(CROWD, size=285)
+    members = {node: Member(own, Parameters.paper()) for node, own in rows.items()}
+    spent = seconds(lambda: simulate(members, topology.ring(rows)), 1)
+    print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
