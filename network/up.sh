@@ -171,11 +171,11 @@ join_channel() {
 }
 
 deploy_chaincodes() {
-  local entry services=() org
+  local services=() org
   for_each organisations package_chaincodes
   for org in $(organisations); do services+=("chaincode.$org"); done
   quietly "start the chaincode services" compose up -d "${services[@]}"
-  for entry in "${CHAINCODES[@]}"; do deploy "${entry%%:*}" || die "$FAILED" "chaincode ${entry%%:*} was not deployed" "see the lines above" "run network/up.sh again"; done
+  for_each chaincodes deploy
   for org in $(organisations); do
     eventually 90 "chaincode.$org answers its peer" as "$org" admin chaincode query -C "$CHANNEL" -n probe -c '{"Args":["whoami"]}'
   done

@@ -7,6 +7,8 @@
 CHAINCODES=(probe:9001)
 CHAINCODE_VERSION=0.1.0
 
+chaincodes() { printf '%s\n' "${CHAINCODES[@]%%:*}"; }
+
 chaincode_image_id() { docker image inspect -f '{{.Id}}' "$CHAINCODE_IMAGE" | sed 's/^sha256://'; }
 
 json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
