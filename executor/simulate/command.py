@@ -88,9 +88,9 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
 def simulate(**chosen: Any) -> None:
     """Run federations in memory: no Docker, no ledger, the same FIT, SHARE and GET.
 
-    Options that allow several values are combined and compared in one table, each variant with the first, by
-    paired bootstrap intervals over test rows. "better" appears only where the intervals of at least two splits
-    leave out 0 on the same side.
+    Options that allow several values are combined and compared in one table, each variant with the first by
+    paired bootstrap intervals over test rows. "better" appears only where the intervals of two or more splits
+    leave out 0 on one side.
 
     \b
     executor simulate --synthetic
