@@ -1,6 +1,8 @@
 """Every refusal of the project: a stable code, its cause in this case, and the remedy.
 
     AttestreeError
+    ├── AccessError             the caller's certificate does not allow it
+    ├── StateError              what is on the ledger does not allow it
     └── DataError               the data lies
         ├── DigestError         a hash that is not the one spelling of a SHA-256
         ├── IdentifierError     a name outside the grammar
@@ -9,7 +11,9 @@
         ├── ShareError          a bundle of estimators that breaks its rules
         ├── RecordError         a well-formed record with wrong content
         ├── SignatureError      a key or signature that proves nothing
-        └── LifecycleError      a transition that the life cycle does not have
+        ├── LifecycleError      a transition that the life cycle does not have
+        ├── ImageError          an image described in words that name no image
+        └── ProcessError        a process specification or topology that contradicts itself
 
 What fails for another reason (the ledger by phase, the sandbox) gets its own branch under `AttestreeError`,
 with its codes in `TABLE`, when that part of the project needs it. Codes are never renamed or given a second
@@ -43,6 +47,14 @@ class AttestreeError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # A subclass may have a constructor of its own; an error still has to cross from a worker process.
         return _rebuild, (type(self), self.code, self.cause, self.remedy)
+
+
+class AccessError(AttestreeError):
+    """The caller's certificate does not allow what was asked."""
+
+
+class StateError(AttestreeError):
+    """What is on the ledger does not allow what was asked, though the caller might."""
 
 
 class DataError(AttestreeError):
@@ -81,6 +93,14 @@ class LifecycleError(DataError):
     """A transition is asked for that the life cycle does not have."""
 
 
+class ImageError(DataError):
+    """An image is described in words that name no image."""
+
+
+class ProcessError(DataError):
+    """A process specification or a topology contradicts itself or exceeds what a process may ask."""
+
+
 class Code(NamedTuple):
     """What a code means to a program (the class raised) and to a person (the remedy)."""
 
@@ -90,6 +110,7 @@ class Code(NamedTuple):
 
 _SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
 _FIT = "Refuse this tree; its creator must FIT within the limits of the process."
+_SPECIFICATION = "Correct the field; docs/formats/process-v1.md gives its meaning and range."
 _BUG = "Refuse this tree; its creator runs code that does not build trees."
 
 TABLE: dict[str, Code] = {
@@ -158,6 +179,54 @@ TABLE: dict[str, Code] = {
     "LIFECYCLE_TRANSITION": Code(
         LifecycleError, "Read the current state first; docs/formats/lifecycle-v1.md has the table."
     ),
+    "IMAGE_REPOSITORY": Code(
+        ImageError, "Give the repository as HOST[:PORT]/PATH, without scheme, tag or digest."
+    ),
+    "IMAGE_TEXT": Code(ImageError, "Keep descriptions and reasons to 1000 printable characters."),
+    "PROCESS_FIELDS": Code(ProcessError, _SPECIFICATION),
+    "PROCESS_VALUE": Code(ProcessError, _SPECIFICATION),
+    "PROCESS_CONSORTIUM": Code(
+        ProcessError, "Name each organisation of the consortium once, and at least one."
+    ),
+    "PROCESS_NODES": Code(
+        ProcessError, "Give each node one organisation of the consortium, and name one at least."
+    ),
+    "PROCESS_STEPS": Code(ProcessError, "List at least one step, each with its own name."),
+    "TOPOLOGY_KIND": Code(ProcessError, "Use disconnected, ring, full, or explicit with its edges."),
+    "TOPOLOGY_EDGE": Code(
+        ProcessError, "Join two different nodes of the process by each edge, each pair once."
+    ),
+    "TOPOLOGY_CHANGE": Code(
+        ProcessError, "List changes by ascending iterations within the process, from 1 on."
+    ),
+    "ACCESS_ROLE": Code(
+        AccessError, "Call with an identity that has a role docs/ledger.md lists for the function."
+    ),
+    "ACCESS_ORGANISATION": Code(
+        AccessError, "Ask an organisation that may; yours is the MSP id of your certificate."
+    ),
+    "ACCESS_NODE": Code(AccessError, "Call with the certificate of the node itself."),
+    "ACCESS_EXPIRED": Code(AccessError, "Enrol again, or set the clock of the client right."),
+    "ACCESS_CHAINCODE": Code(AccessError, "Call the chaincode that uses this function, not the function."),
+    "IMAGE_UNKNOWN": Code(StateError, "Register the image version first, or correct its name."),
+    "IMAGE_EXISTS": Code(StateError, "Give a new build a new version; a version is written once."),
+    "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
+    "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
+    "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),
+    "PROCESS_DIGEST": Code(
+        StateError, "Read the specification again and accept the digest of what you read."
+    ),
+    "PROCESS_ACCEPTED": Code(StateError, "Nothing is left to do: your organisation has agreed already."),
+    "PROCESS_UNACCEPTED": Code(StateError, "Wait for the organisations that are named; each has to accept."),
+    "PROCESS_UNFINISHED": Code(StateError, "Wait for the nodes that are named, or let them leave."),
+    "ITERATION_RANGE": Code(StateError, "Read Status and choose an iteration that is still to come."),
+    "ITERATION_ORDER": Code(
+        StateError, "Complete the iterations in order, each once; Status shows the next one."
+    ),
+    "NODE_UNKNOWN": Code(StateError, "Use a node of the process, or let it Join first."),
+    "NODE_ACTIVE": Code(StateError, "Nothing is left to do: the node takes part already."),
+    "NODE_INACTIVE": Code(StateError, "Let the node Join from a coming iteration on."),
+    "NODE_LAST": Code(StateError, "Abort the process instead; it cannot run without a node."),
 }
 
 
@@ -165,6 +234,12 @@ def _rebuild(error: type[AttestreeError], code: str, cause: str, remedy: str) ->
     rebuilt = error.__new__(error, code, cause, remedy)
     rebuilt.code, rebuilt.cause, rebuilt.remedy = code, cause, remedy
     return rebuilt
+
+
+def error_from_message(code: str, message: str) -> AttestreeError:
+    """Rebuild the error of a chaincode, whose message is the cause and the remedy in one text."""
+    row = TABLE.get(code)
+    return error_from(code, message.removesuffix(f". {row.remedy}") if row else message)
 
 
 def error_from(code: str, cause: str, remedy: str | None = None) -> AttestreeError:

@@ -130,7 +130,7 @@ def member(process: str, estimator_id: EstimatorId, node: str) -> str:
 
 def prefix(kind: str, *parts: Part) -> str:
     """The beginning that all keys of a kind with these first parts share, for range queries."""
-    return _build(kind, *parts, partial=True)
+    return _build(kind, *parts)
 
 
 def range_of(prefix: str) -> tuple[str, str]:
@@ -150,9 +150,9 @@ def parse(key: str) -> Key:
     return Key(kind, parts)
 
 
-def _build(kind: str, *parts: Part, partial: bool = False) -> str:
+def _build(kind: str, *parts: Part) -> str:
     names = KINDS.get(kind)
-    if names is None or len(parts) > len(names) or (len(parts) < len(names) and not partial):
+    if names is None or len(parts) > len(names):
         raise IdentifierError("KEY_SYNTAX", f"{kind!r} with {len(parts)} parts is not a key of the ledger")
     for name, part in zip(names, parts, strict=False):
         _KIND_OF_PART[name].check(part)
