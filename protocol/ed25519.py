@@ -44,7 +44,7 @@ def _decompress(raw: bytes) -> Point:
         x = x * _ROOT_OF_MINUS_ONE % PRIME
     if (denominator * x * x - numerator) % PRIME:
         raise SignatureError("KEY_WEAK", "the public key is no point of the curve")
-    # A sign on x = 0 would be a second spelling too, but these points (y = 1, y = -1) are of small order anyway.
+    # A sign on x = 0 would be a second spelling too, but y = 1 and y = -1 are of small order anyway.
     if x & 1 != sign:
         x = PRIME - x
     return x, y, 1, x * y % PRIME
