@@ -227,6 +227,39 @@ TABLE: dict[str, Code] = {
     "NODE_ACTIVE": Code(StateError, "Nothing is left to do: the node takes part already."),
     "NODE_INACTIVE": Code(StateError, "Let the node Join from a coming iteration on."),
     "NODE_LAST": Code(StateError, "Abort the process instead; it cannot run without a node."),
+    "PAYLOAD_MISSING": Code(
+        RecordError, "Send the payload once: as transient data, or in base64 as argument."
+    ),
+    "PAYLOAD_SIZE": Code(RecordError, "Send at most 1 MiB: fewer or smaller estimators."),
+    "PAYLOAD_DIGEST": Code(RecordError, "Send the bytes whose digest was signed."),
+    "PROCESS_NOT_RUNNING": Code(StateError, "Work on a process that runs; Status shows its state."),
+    "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
+    "TASK_EXPIRED": Code(StateError, "Launch the round again: the task gets a new key and the same inputs."),
+    "TASK_NOT_EXPIRED": Code(StateError, "Wait until the task's time is over, or let its node Fail it."),
+    "KEY_USED": Code(StateError, "Make a new key pair for each task; this key has served."),
+    "IMAGE_MISMATCH": Code(StateError, "Do not run it; pull the image by the digest on the ledger."),
+    "PARAMETERS_MISMATCH": Code(StateError, "Use the parameters of the process as the ledger has them."),
+    "SCHEMA_MISMATCH": Code(StateError, "Bring the data into the features and the order of the process."),
+    "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed round left."),
+    "ESTIMATOR_UNKNOWN": Code(StateError, "Relay only estimators that their creators have shared."),
+    "ESTIMATOR_CONFLICT": Code(StateError, "Keep one content per id; the ledger's was first."),
+    "ESTIMATOR_COUNTER": Code(StateError, "Number new estimators from the node's next counter on."),
+    "SHARE_REQUIRED": Code(StateError, "SHARE first, if only an empty share: the neighbours wait for it."),
+    "RESULT_CREATED": Code(
+        StateError, "List the digests of all trees of this FIT, from the next counter on."
+    ),
+    "RESULT_SLOT": Code(StateError, "Take only what the slots of this iteration offered the node."),
+    "RESULT_ENSEMBLE": Code(StateError, "Report the ensemble that FIT, GET and CROP gave, and its digest."),
+    "MODEL_UNKNOWN": Code(StateError, "Correct process and node; List shows the models there are."),
+    "MODEL_EXISTS": Code(StateError, "Nothing is left to do: a model is published once."),
+    "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),
+    "MODEL_ESTIMATORS": Code(StateError, "List the estimators of the node's last ensemble, by ascending id."),
+    "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last round signed."),
+    "MODEL_TREES": Code(StateError, "Send exactly the trees of the model that were never shared."),
+    "ACCESS_GRANT": Code(AccessError, "Ask the owner of the model to Grant your organisation access."),
+    "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),
+    "GRANT_OWNER": Code(StateError, "Leave the owner alone: it always has access to its own model."),
+    "GRANT_EXPIRY": Code(StateError, "Give a time to come as in 2027-01-31T00:00:00Z, or none."),
 }
 
 

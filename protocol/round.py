@@ -14,7 +14,7 @@ VERSION = 1
 MAX_METRICS = 64
 MAX_ESTIMATORS = 10_000
 MAX_SLOTS = 1_000
-MAX_RESULT_BYTES = 1 << 20
+MAX_RESULT_BYTES = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
