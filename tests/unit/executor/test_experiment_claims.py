@@ -141,8 +141,6 @@ def test_same_runs_draw_the_same_bytes(tmp_path: Path) -> None:
     drawn = []
     for name in ("a", "b"):
         paths = figures.improvement_bars(runs(), tmp_path / name / "bars")
-        paths += figures.origin_maps(runs(), tmp_path / name / "origins")
-        paths += figures.node_gains(runs(), tmp_path / name / "nodes")
         drawn.append([path.read_bytes() for path in paths])
     assert drawn[0] == drawn[1]
     assert drawn[0][0].startswith(b"\x89PNG")
