@@ -6,7 +6,7 @@ from protocol.errors import AttestreeError
 class DatasetError(AttestreeError):
     """Rows that cannot be used, or cannot be had."""
 
-    exit_code = 30
+    exit_code = 40
 
     def __init__(self, code: str, cause: str, remedy: str) -> None:
         super().__init__(code, cause, remedy + ".")

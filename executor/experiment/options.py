@@ -11,7 +11,7 @@ import click
 
 from protocol.errors import AttestreeError
 
-DATA_EXIT = 30
+DATA_EXIT = 40
 
 data_option = click.option(
     "--data",

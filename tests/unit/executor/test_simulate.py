@@ -120,7 +120,7 @@ def test_word_where_a_number_belongs_is_a_usage_error(rows_csv: Path) -> None:
 
 def test_missing_file_names_code_and_remedy() -> None:
     result = CliRunner().invoke(main, ["simulate", "--data", "/nowhere/rows.csv"])
-    assert result.exit_code == 30
+    assert result.exit_code == 40
     assert "DATA_FILE" in result.stderr
 
 
