@@ -78,7 +78,7 @@ static void free_forest(Forest *f)
 
 /* Keep the internal nodes only, number the labels in use from 0, and standardise the thresholds. */
 static int load(Forest *f, const int64_t *offsets, const int32_t *feature, const double *threshold,
-                const int32_t *left, const int32_t *right, const double *mu, const double *sigma, int d)
+                const int32_t *right, const double *mu, const double *sigma, int d)
 {
     const int64_t total = offsets[f->m];
     int32_t *index = malloc(sizeof(int32_t) * (size_t)(total + 1));
@@ -108,8 +108,9 @@ static int load(Forest *f, const int64_t *offsets, const int32_t *feature, const
         for (int64_t n = offsets[i]; n < offsets[i + 1]; n++) {
             if (feature[n] < 0)
                 continue;
-            const int64_t l = offsets[i] + left[n], r = offsets[i] + right[n];
-            if (l <= n || r <= n || l >= offsets[i + 1] || r >= offsets[i + 1])
+            /* Preorder: the left child follows its parent. */
+            const int64_t l = n + 1, r = offsets[i] + right[n];
+            if (r <= l || r >= offsets[i + 1])
                 goto done;
             Node *node = &f->nodes[next];
             node->label = label[feature[n]];
@@ -280,21 +281,20 @@ static int fill(Forest *f, double decay, double *gram)
 
 static PyObject *py_gram(PyObject *self, PyObject *args)
 {
-    PyObject *offsets, *feature, *threshold, *left, *right, *mu, *sigma, *out;
+    PyObject *offsets, *feature, *threshold, *right, *mu, *sigma, *out;
     int m, d;
     Py_ssize_t total;
     double decay;
     (void)self;
-    if (!PyArg_ParseTuple(args, "iniOOOOOOOdO", &m, &total, &d, &offsets, &feature, &threshold, &left, &right, &mu,
-                          &sigma, &decay, &out))
+    if (!PyArg_ParseTuple(args, "iniOOOOOOdO", &m, &total, &d, &offsets, &feature, &threshold, &right, &mu, &sigma,
+                          &decay, &out))
         return NULL;
     Buffers b = {.count = 0};
     Forest f = {.m = m};
     const int64_t *o = take(&b, offsets, (Py_ssize_t)sizeof(int64_t) * (m + 1), 0);
     const int32_t *s = o ? take(&b, feature, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
     const double *t = s ? take(&b, threshold, (Py_ssize_t)sizeof(double) * total, 0) : NULL;
-    const int32_t *l = t ? take(&b, left, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
-    const int32_t *r = l ? take(&b, right, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
+    const int32_t *r = t ? take(&b, right, (Py_ssize_t)sizeof(int32_t) * total, 0) : NULL;
     const double *c = r ? take(&b, mu, (Py_ssize_t)sizeof(double) * d, 0) : NULL;
     const double *w = c ? take(&b, sigma, (Py_ssize_t)sizeof(double) * d, 0) : NULL;
     double *g = w ? take(&b, out, (Py_ssize_t)sizeof(double) * m * m, 1) : NULL;
@@ -307,7 +307,7 @@ static PyObject *py_gram(PyObject *self, PyObject *args)
             PyErr_SetString(PyExc_ValueError, "offsets do not partition the nodes");
         else {
             Py_BEGIN_ALLOW_THREADS
-            ok = load(&f, o, s, t, l, r, c, w, d) ? group(&f, 0) && group(&f, 1) && fill(&f, decay, g) ? 1 : -1 : 0;
+            ok = load(&f, o, s, t, r, c, w, d) ? group(&f, 0) && group(&f, 1) && fill(&f, decay, g) ? 1 : -1 : 0;
             Py_END_ALLOW_THREADS
             if (ok == 0)
                 PyErr_SetString(PyExc_ValueError, "trees are not in preorder, or a feature is out of range");

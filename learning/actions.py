@@ -132,7 +132,7 @@ def _reason_to_refuse(
     id, tree = offers[0].id, offers[0].tree  # noqa: A001
     if len(offers) > 1 or id in state.ensemble:
         # Who tells the truth cannot be known here, so neither is taken; the ledger knows.
-        return "ESTIMATOR_CONFLICT"
+        return "ENSEMBLE_CONFLICT"
     if id.creator == state.node:
         mine = id.counter < state.counter and state.created[id.counter] == tree.digest
         return None if mine else "FORGED_CREATOR"

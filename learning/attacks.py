@@ -3,8 +3,7 @@
 zero   random trees of 60 internal nodes whose every leaf says normal
 one    the same, every leaf says anomalous
 noise  trees fitted to the node's rows with 2 % of them called anomalous at random, and no true labels
-mimic  trees that find four of the node's own anomalies, made to look big by a grafted subtree that says
-normal
+mimic  trees that find four of the node's own anomalies, made big by a grafted subtree that says normal
 """
 
 from collections.abc import Callable

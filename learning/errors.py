@@ -15,7 +15,7 @@ class EnsembleError(DataError):
 
     def __init__(self, cause: str) -> None:
         super().__init__(
-            "ESTIMATOR_CONFLICT",
+            "ENSEMBLE_CONFLICT",
             cause,
             "Compare both with the bytes on the ledger; one of the senders altered a tree.",
         )

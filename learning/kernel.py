@@ -29,6 +29,8 @@ MAX_INTERNAL = 2_047
 MAX_MAGNITUDE = 1e300
 """The largest k(|D|, |D|): Cauchy-Schwarz then keeps every entry, and every partial sum of it, finite."""
 
+MANY_NODES = 40_000
+"""From how many nodes on it pays to look for copies among the trees; honest candidates stay far below."""
 BEYOND_VALUES = float(np.finfo(np.float32).max)
 """A threshold no row's value can exceed: the split tells missing from present, so its x is 0, not huge."""
 
@@ -59,19 +61,14 @@ PAPER = KernelOptions()
 
 def gram(trees: Sequence[Tree], options: KernelOptions = PAPER, *, form: str | None = None) -> Floats:
     """Return k for every pair of the trees, or refuse them if one's k could overflow."""
-    unique = {tree: position for position, tree in enumerate(dict.fromkeys(trees))}
-    packed = _pack(list(unique), options)
+    packed = _pack(trees, options)
+    if len(packed.feature) > MANY_NODES and len(set(trees)) < len(trees):
+        return _gram_of_copies(trees, options, form)
     if _may_overflow(packed):
-        for tree in unique:
+        for tree in trees:
             check_rankable(tree, options)
     matrix = _gram(packed, options.decay, form)
-    if options.normalise:
-        matrix = _normalised(matrix)
-    if len(unique) < len(trees):
-        # A copy costs nothing and gets its original's row to the bit, so P-greedy sees it fully explained.
-        rows = np.array([unique[tree] for tree in trees])
-        matrix = matrix[np.ix_(rows, rows)]
-    return matrix
+    return _normalised(matrix) if options.normalise else matrix
 
 
 def p_greedy(matrix: Floats, k: int, tolerance: float = TOLERANCE, *, form: str | None = None) -> list[int]:
@@ -112,7 +109,7 @@ def _pack(trees: Sequence[Tree], options: KernelOptions) -> Packed:
     offsets = np.zeros(len(trees) + 1, dtype=np.int64)
     if not trees:
         none = np.zeros(0, dtype=np.int32)
-        return Packed(offsets, none, np.zeros(0), none, none, np.zeros(0), np.ones(0))
+        return Packed(offsets, none, np.zeros(0), none, np.zeros(0), np.ones(0))
     np.cumsum([tree.n_nodes for tree in trees], out=offsets[1:])
     feature = np.concatenate([tree.feature for tree in trees])
     n_features = max(int(feature.max()) + 1, 0)
@@ -131,7 +128,6 @@ def _pack(trees: Sequence[Tree], options: KernelOptions) -> Packed:
         offsets,
         feature,
         threshold,
-        np.concatenate([tree.left for tree in trees]),
         np.concatenate([tree.right for tree in trees]),
         mu,
         sigma,
@@ -156,6 +152,15 @@ def _may_overflow(packed: Packed) -> bool:
     reach = (widest + furthest) / float(packed.sigma.min())
     bound = 2 * math.log10(internal * reach + 1.0) + internal * math.log10(4.0)
     return not bound < math.log10(MAX_MAGNITUDE)
+
+
+def _gram_of_copies(trees: Sequence[Tree], options: KernelOptions, form: str | None) -> Floats:
+    """Compare each tree once, so that sending copies of a huge one slows nobody down."""
+    position = {tree: i for i, tree in enumerate(dict.fromkeys(trees))}
+    matrix = gram(list(position), options, form=form)
+    rows = np.array([position[tree] for tree in trees])
+    repeated: Floats = matrix[np.ix_(rows, rows)]
+    return repeated
 
 
 def _gram(packed: Packed, decay: float, form: str | None) -> Floats:

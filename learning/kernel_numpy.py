@@ -7,8 +7,8 @@ Writing k_node(v, w) = decay * (1 + a) * (1 + b), where a and b are the k_node o
 children, the Gram matrix is the sum of two parts:
 
 - every pair of nodes with equal labels contributes x(v) x(w) * decay: a product of (trees x labels) sums;
-- the few pairs whose left or right children have equal labels too contribute x(v) x(w) * decay * (a + b + a
-b) more.
+- the few pairs whose left or right children have equal labels too contribute x(v) x(w) * decay * (a + b + a b)
+  more.
 
 Only the second part needs the recursion. It runs over pairs found through sorted keys (label, child's
 label), deepest first, in blocks that bound the memory whatever the trees.
@@ -34,7 +34,6 @@ class Packed(NamedTuple):
     offsets: Indices
     feature: NDArray[np.int32]
     threshold: Floats
-    left: NDArray[np.int32]
     right: NDArray[np.int32]
     mu: Floats
     sigma: Floats
@@ -122,13 +121,14 @@ def p_greedy(gram_matrix: Floats, k: int, tolerance: float) -> NDArray[np.int32]
 
 
 def _load(packed: Packed) -> _Forest:
-    offsets, feature, threshold, left, right, mu, sigma = packed
+    offsets, feature, threshold, right, mu, sigma = packed
     m = len(offsets) - 1
     internal = feature >= 0
     index = np.where(internal, np.cumsum(internal) - 1, -1)
     tree = np.repeat(np.arange(m), np.diff(offsets))[internal]
     base = offsets[tree]
-    children = (index[base + left[internal]], index[base + right[internal]])
+    # Preorder: the left child follows its parent.
+    children = (index[np.flatnonzero(internal) + 1], index[base + right[internal]])
     used, label = np.unique(feature[internal], return_inverse=True)
     x = (threshold[internal] - mu[used][label]) / sigma[used][label]
     start = np.searchsorted(tree, np.arange(m + 1))

@@ -29,7 +29,7 @@ class Parameters:
     ranking: str = "kernel"
     kernel: KernelOptions = PAPER
     quota: float | None = 2.0
-    vote_cap: float | None = 0.15
+    vote_cap: float | None = 0.10
     home_check: HomeCheck | None = None
     threshold: float = 0.3
     vote: str = "mean"

@@ -3,12 +3,15 @@
 The paper's ranking rewards big trees, so one node of twenty can fill every ensemble. Three rules bound it;
 nothing about a node's labels leaves the node (docs/adr/0102-robust-ranking.md has the figures):
 
-quota       in SHARE and CROP, at most ceil(c k / n) trees per origin, n being the origins that offer a real
-tree vote cap    in prediction, at most a share w of the vote per origin home check  in GET, a foreign tree
-must be quiet on the node's own normal rows and find some of its anomalies
+- quota: in SHARE and CROP, at most ceil(c k / n) trees per origin, n being the origins that offer a tree with
+  a split;
+- vote cap: in prediction, an origin's trees weigh no more than a share w of all of them would;
+- home check: in GET, a foreign tree must be quiet on the node's own normal rows and find some of its
+  anomalies.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,33 +77,18 @@ def _within(estimators: Sequence[Estimator], order: list[int], quota: int) -> tu
 
 
 def vote_weights(estimators: Sequence[Estimator], cap: float | None) -> NDArray[np.float64]:
-    """Return each tree's weight such that no origin has more than `cap` of the vote.
+    """Return each tree's weight in the vote: an origin with more than `cap` of the trees weighs like `cap`.
 
-    What a capped origin loses goes to the others in proportion, until none is above the cap. With fewer
-    origins than the cap allows for (1 / cap), each origin weighs the same.
+    The mean is taken over the weights, so where few origins are held, as on a ring in its first rounds, those
+    at the cap weigh alike and more than the cap of the whole; an origin with few trees stays small.
     """
     count = len(estimators)
-    if cap is None or count == 0:
+    if cap is None:
         return np.ones(count)
     if not 0.0 < cap <= 1.0:
         raise ParameterError(f"vote cap {cap} is not in (0, 1]")
-    creators = [estimator.id.creator for estimator in estimators]
-    sizes = {creator: creators.count(creator) for creator in sorted(set(creators))}
-    shares = _capped(sizes, cap)
-    return np.array([shares[creator] * count / sizes[creator] for creator in creators])
-
-
-def _capped(sizes: dict[str, int], cap: float) -> dict[str, float]:
-    if len(sizes) * cap <= 1.0:
-        return {creator: 1.0 / len(sizes) for creator in sizes}
-    capped: set[str] = set()
-    while True:
-        free = sum(size for creator, size in sizes.items() if creator not in capped)
-        left = 1.0 - cap * len(capped)
-        over = {c for c, size in sizes.items() if c not in capped and size * left > cap * free}
-        if not over:
-            return {c: cap if c in capped else left * size / free for c, size in sizes.items()}
-        capped |= over
+    sizes = Counter(estimator.id.creator for estimator in estimators)
+    return np.array([min(1.0, cap * count / sizes[estimator.id.creator]) for estimator in estimators])
 
 
 @dataclass(frozen=True)

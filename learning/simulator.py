@@ -4,8 +4,7 @@ synchronous    per round: all FIT, then all SHARE, then all GET
 asynchronous   nodes act one at a time in an order drawn from the seed, each running its own FIT, SHARE, GET
 
 A node is active from the round it joins until the round it leaves. Who has left keeps its last ensemble;
-what it offered stays in its neighbours' slots, attributable as before, until they are overwritten, which
-nobody does any more.
+what it offered stays in its neighbours' slots, attributable as before.
 """
 
 from collections.abc import Iterator, Mapping

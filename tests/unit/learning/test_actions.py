@@ -73,7 +73,7 @@ def test_d15_a_tree_under_my_name_that_i_did_not_train_is_refused(rows, random_t
     state = actions.fit(NEW, rows, SMALL)
     forged = [Estimator(EstimatorId("node00", counter), random_trees(1, seed=9)[0]) for counter in (1, 77)]
     reasons, after = refused(state, {"node01": forged}, SMALL, rows)
-    assert reasons == {"node00/0001": "ESTIMATOR_CONFLICT", "node00/0077": "FORGED_CREATOR"}
+    assert reasons == {"node00/0001": "ENSEMBLE_CONFLICT", "node00/0077": "FORGED_CREATOR"}
     assert after.ensemble == state.ensemble
 
 
@@ -92,7 +92,7 @@ def test_two_senders_contradicting_each_other_are_both_refused(rows, random_tree
     trees = random_trees(2)
     slots = {f"node0{i + 1}": (Estimator(EstimatorId("node03", 0), tree),) for i, tree in enumerate(trees)}
     reasons, after = refused(NEW, slots, SMALL, rows)
-    assert reasons == {"node03/0000": "ESTIMATOR_CONFLICT"}
+    assert reasons == {"node03/0000": "ENSEMBLE_CONFLICT"}
     assert len(after.ensemble) == 0
 
 

@@ -30,7 +30,7 @@ def test_d15_the_same_id_with_other_content_is_refused(random_trees, estimators)
     honest, forged = estimators(random_trees(1)), estimators(random_trees(1, seed=9))
     with pytest.raises(EnsembleError) as refusal:
         Ensemble.of(honest).add(forged)
-    assert refusal.value.code == "ESTIMATOR_CONFLICT"
+    assert refusal.value.code == "ENSEMBLE_CONFLICT"
     assert str(honest[0].tree.digest) in refusal.value.cause
 
 
