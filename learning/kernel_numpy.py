@@ -7,7 +7,7 @@ Writing k_node(v, w) = decay * (1 + a) * (1 + b), where a and b are the k_node o
 children, the Gram matrix is the sum of two parts:
 
 - every pair of nodes with equal labels contributes x(v) x(w) * decay: a product of (trees x labels) sums;
-- the few pairs whose left or right children have equal labels too contribute x(v) x(w) * decay * (a + b + a b)
+- the few pairs whose left or right children have equal labels too add x(v) x(w) * decay * (a + b + a b)
   more.
 
 Only the second part needs the recursion. It runs over pairs found through sorted keys (label, child's
