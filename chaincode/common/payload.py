@@ -1,0 +1,40 @@
+"""Bytes that come with a call: in the transient map, or in base64 as an argument.
+
+In the transient map they do not make the transaction twice their size; the digest is among the signed
+arguments, and what is accepted is in the write set. A client without transient data may send base64.
+"""
+
+import base64
+import binascii
+
+from chaincode.shim import Context
+from protocol.digest import Digest
+from protocol.errors import RecordError
+
+MAX_PAYLOAD = 1 << 20
+
+
+def payload_of(
+    ctx: Context, field: str, argument: str, digest: Digest, max_bytes: int = MAX_PAYLOAD
+) -> bytes:
+    """Return the payload, which must be there once, within the limit and of this digest."""
+    transient = ctx.transient.get(field)
+    if (transient is None) == (argument == ""):
+        raise RecordError("PAYLOAD_MISSING", f"neither transient field {field!r} nor the argument, or both")
+    raw = transient if transient is not None else _from_base64(argument, max_bytes)
+    if len(raw) > max_bytes:
+        raise RecordError("PAYLOAD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
+    found = Digest.of(raw)
+    if found != digest:
+        raise RecordError("PAYLOAD_DIGEST", f"the payload has digest {found}, not {digest}")
+    return raw
+
+
+def _from_base64(text: str, max_bytes: int) -> bytes:
+    # Four characters hold three bytes; what is longer is refused before it is decoded.
+    if len(text) > max_bytes * 4 // 3 + 4:
+        raise RecordError("PAYLOAD_SIZE", f"{len(text)} characters of base64 are more than {max_bytes} bytes")
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise RecordError("PAYLOAD_MISSING", "the payload is not base64") from error

@@ -1,0 +1,5 @@
+"""The execution record: the evidence of every task, and the registry through which estimators travel."""
+
+from chaincode.execution_record.contract import ExecutionRecord
+
+__all__ = ["ExecutionRecord"]

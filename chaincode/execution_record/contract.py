@@ -1,0 +1,284 @@
+"""The functions of the execution record that write: what can happen to a task.
+
+Each finds the caller and the task, applies the rules, and only then writes; what fails writes nothing.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from chaincode.common import Role, allow, caller_of, provenance, time_text, write
+from chaincode.common.calls import ORCHESTRATION
+from chaincode.common.payload import payload_of
+from chaincode.common.records import VERSION
+from chaincode.execution_record import documentation, writing
+from chaincode.execution_record.completing import check_result
+from chaincode.execution_record.queries import Queries
+from chaincode.execution_record.records import Signed, Task
+from chaincode.execution_record.sharing import admit
+from chaincode.execution_record.signature import is_replay, verify
+from chaincode.execution_record.store import find_head, find_task, get_task, put_task
+from chaincode.execution_record.terms import Terms
+from chaincode.shim import Context, submit
+from protocol import canonical, keys
+from protocol.digest import Digest
+from protocol.errors import RecordError, StateError
+from protocol.fields import Fields
+from protocol.lifecycle import TASK, TaskState, TaskTransition
+from protocol.round import RoundResult
+from protocol.share import Share, ShareLimits
+from protocol.signing import Action
+from protocol.task import Opening, TaskId, inputs_digest
+
+MAX_EVIDENCE_BYTES = 1 << 14
+
+
+class ExecutionRecord(Queries):
+    """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
+
+    name = "execution-record"
+    events: ClassVar[dict[str, str]] = documentation.EVENTS
+    values: ClassVar[dict[str, dict[str, str]]] = documentation.VALUES
+
+    @submit
+    @allow(Role.NODE)
+    def open_task(
+        self, ctx: Context, process: str, node: str, iteration: int, opening: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Commit to the key, code, parameters and inputs of a task before anything runs.
+
+        `opening` has the fields of docs/formats/task-v1.md. The task must be the node's next; a task that
+        failed, was refused or is overdue is opened again, with a key that no task had before.
+        """
+        task = TaskId(process, node, iteration)
+        terms = Terms.of(ctx, task)
+        caller_of(ctx).need_node(node, terms.organisation)
+        terms.check_running(task)
+        terms.check_next(task)
+        commitment = Opening.from_dict(opening)
+        terms.check_opening(commitment)
+        _check_state(ctx, task, commitment)
+        before = find_task(ctx, task)
+        was = _state_now(ctx, before)
+        opened = Task(
+            task,
+            terms.organisation,
+            TASK.after(TaskTransition.OPEN, was),
+            1 if before is None else before.attempt + 1,
+            was,
+            {"name": terms.image["name"], "version": terms.image["version"]},
+            commitment,
+            inputs_digest(task, commitment),
+            provenance(ctx),
+            time_text(ctx.time + timedelta(seconds=terms.task_seconds)),
+        )
+        _claim_key(ctx, opened, commitment)
+        put_task(ctx, opened)
+        self._announce(ctx, "TaskOpened", opened, expires=opened.expires)
+        return opened.to_dict()
+
+    @submit
+    @allow(Role.NODE)
+    def share(  # noqa: PLR0917
+        self,
+        ctx: Context,
+        process: str,
+        node: str,
+        iteration: int,
+        digest: str,
+        signature: str,
+        payload: str = "",
+    ) -> dict[str, Any]:
+        """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots.
+
+        The share (docs/formats/share-v1.md) is the transient field `share` or the last argument in base64;
+        `digest` is its SHA-256 and `signature` the task key's, in hex, over the task statement. The same
+        share sent again changes nothing and answers with `replayed` true.
+        """
+        task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.SHARE, digest, signature)
+        if is_replay(task.share, signed):
+            return {"replayed": True, **task.id.to_dict(), "share": digest}
+        raw = payload_of(ctx, "share", payload, Digest.parse(digest))
+        terms = _terms_of_running(ctx, task)
+        state = _state_after(ctx, task, TaskTransition.SHARE)
+        share = Share.from_bytes(raw, ShareLimits(terms.n_share), terms.limits)
+        new = admit(ctx, task.id, share, terms)
+        task = replace(task, state=state, share=signed)
+        put_task(ctx, task)
+        writing.write_share(ctx, task, share, new, terms.neighbours)
+        created = [str(estimator.id) for estimator in new]
+        self._announce(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(created))
+        return {
+            "replayed": False,
+            **task.id.to_dict(),
+            "share": digest,
+            "created": created,
+            "recipients": list(terms.neighbours),
+        }
+
+    @submit
+    @allow(Role.NODE)
+    def complete(  # noqa: PLR0917
+        self,
+        ctx: Context,
+        process: str,
+        node: str,
+        iteration: int,
+        digest: str,
+        signature: str,
+        payload: str = "",
+    ) -> dict[str, Any]:
+        """Complete a task by its signed result, and advance the node in the process.
+
+        The result (docs/formats/task-v1.md) is the transient field `result` or the last argument in base64;
+        `digest` and `signature` are as for Share. The same result sent again changes nothing and answers
+        with `replayed` true.
+        """
+        task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.COMPLETE, digest, signature)
+        if is_replay(task.result, signed):
+            return {"replayed": True, **task.id.to_dict(), "result": digest}
+        raw = payload_of(ctx, "result", payload, Digest.parse(digest))
+        terms = _terms_of_running(ctx, task)
+        state = _state_after(ctx, task, TaskTransition.COMPLETE)
+        if task.state is TaskState.OPEN and terms.neighbours:
+            raise StateError("SHARE_REQUIRED", f"{node} has not shared in iteration {iteration}")
+        result = RoundResult.from_bytes(raw)
+        checked = check_result(ctx, task.id, result, terms)
+        task = replace(task, state=state, result=signed)
+        ctx.invoke(ORCHESTRATION, ("Advance", process, node, str(iteration)))
+        put_task(ctx, task)
+        writing.write_result(ctx, task, result, checked)
+        self._announce(ctx, "TaskCompleted", task, result=digest, ensemble_digest=str(result.ensemble_digest))
+        return {
+            "replayed": False,
+            **task.id.to_dict(),
+            "result": digest,
+            "ensemble_digest": str(result.ensemble_digest),
+            "next_counter": checked.next_counter,
+        }
+
+    @submit
+    @allow(Role.NODE)
+    def fail(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, iteration: int, code: str, reason: str
+    ) -> dict[str, Any]:
+        """Close a task whose round came to nothing, with a code and a reason; its key is worthless then."""
+        task = get_task(ctx, TaskId(process, node, iteration))
+        caller_of(ctx).need_node(node, task.organisation)
+        return self._close(ctx, task, TaskTransition.FAIL, "TaskFailed", _cause(code, reason))
+
+    @submit
+    @allow(Role.NODE, Role.ADMIN, Role.DATA_SCIENTIST)
+    def expire(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
+        """Close a task whose time is over.
+
+        Only the node's own organisation may: a transaction's time is its client's claim, and nobody shall
+        end the tasks of others by a wrong clock.
+        """
+        task = get_task(ctx, TaskId(process, node, iteration))
+        caller_of(ctx).need_organisation(task.organisation)
+        TASK.after(TaskTransition.EXPIRE, task.state)
+        if not task.expired(ctx.time):
+            raise StateError("TASK_NOT_EXPIRED", f"task {task.id} has time until {task.expires}")
+        return self._close(ctx, task, TaskTransition.EXPIRE, "TaskExpired", {"code": "TASK_EXPIRED"})
+
+    @submit
+    @allow(Role.NODE)
+    def refuse(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, iteration: int, code: str, evidence: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Record that the node refused to run a task, and what it found; the evidence stays for good.
+
+        `evidence` is an object of the executor's choosing within 16 KiB, for example what image id was
+        expected and which one was found.
+        """
+        task_id = TaskId(process, node, iteration)
+        terms = Terms.of(ctx, task_id)
+        caller_of(ctx).need_node(node, terms.organisation)
+        terms.check_running(task_id)
+        terms.check_next(task_id)
+        canonical.encode(evidence, max_bytes=MAX_EVIDENCE_BYTES)
+        cause = {**_cause(code, ""), "evidence": evidence}
+        before = find_task(ctx, task_id)
+        was = _state_now(ctx, before)
+        if before is not None and was is TaskState.OPEN:
+            task = replace(before, after=was)
+        else:
+            task = Task(task_id, terms.organisation, was, before.attempt + 1 if before else 1, was)
+        writing.write_refusal(ctx, task, cause)
+        return self._close(ctx, task, TaskTransition.REFUSE, "TaskRefused", cause)
+
+    def _signed(
+        self, ctx: Context, task_id: TaskId, action: Action, digest: str, signature: str
+    ) -> tuple[Task, Signed]:
+        """Find the task of the calling node and verify the signature against the key it is open with."""
+        task = get_task(ctx, task_id)
+        caller_of(ctx).need_node(task_id.node, task.organisation)
+        verify(task, action, Digest.parse(digest), signature)
+        return task, Signed(digest, signature, provenance(ctx))
+
+    def _close(
+        self, ctx: Context, task: Task, transition: TaskTransition, event: str, cause: dict[str, Any]
+    ) -> dict[str, Any]:
+        state = TASK.after(transition, task.state)
+        task = replace(task, state=state, closed={**cause, "by": provenance(ctx)})
+        put_task(ctx, task)
+        self._announce(ctx, event, task, code=cause["code"])
+        return task.to_dict()
+
+    def _announce(self, ctx: Context, event: str, task: Task, **more: canonical.Record) -> None:
+        payload: dict[str, canonical.Record] = {
+            "version": VERSION,
+            **task.id.to_dict(),
+            "organisation": task.organisation,
+            "attempt": task.attempt,
+            "state": task.state.value,
+            **more,
+        }
+        self.announce(ctx, event, payload)
+
+
+def _terms_of_running(ctx: Context, task: Task) -> Terms:
+    """Ask again at each result: the process may have been closed while the task ran."""
+    terms = Terms.of(ctx, task.id)
+    terms.check_running(task.id)
+    return terms
+
+
+def _state_after(ctx: Context, task: Task, transition: TaskTransition) -> TaskState:
+    """Return the state after a result, which has to come before the task's time is over."""
+    state = TASK.after(transition, task.state)
+    if task.expired(ctx.time):
+        raise StateError("TASK_EXPIRED", f"task {task.id} had time until {task.expires}")
+    return state
+
+
+def _state_now(ctx: Context, task: Task | None) -> TaskState:
+    """Return the state of a task, seeing that an unfinished one has expired when its time is over."""
+    if task is None:
+        return TaskState.ABSENT
+    unfinished = task.state in (TaskState.OPEN, TaskState.SHARED)
+    return TaskState.EXPIRED if unfinished and task.expired(ctx.time) else task.state
+
+
+def _check_state(ctx: Context, task: TaskId, opening: Opening) -> None:
+    head = find_head(ctx, task.process, task.node)
+    expected = None if head is None else head.state
+    if opening.state != expected:
+        raise StateError("STATE_MISMATCH", f"{task.node} left state {expected}, not {opening.state}")
+
+
+def _claim_key(ctx: Context, task: Task, opening: Opening) -> None:
+    """Write the public key down as used, or refuse it if it was."""
+    key = keys.taskkey(str(Digest.of(opening.public_key.raw)))
+    if ctx.get(key) is not None:
+        raise StateError("KEY_USED", "a task was opened with this public key before")
+    write(ctx, key, {"version": VERSION, **task.id.to_dict(), "attempt": task.attempt})
+
+
+def _cause(code: str, reason: str) -> dict[str, Any]:
+    fields = Fields({"code": code, "reason": reason}, "the cause", ("code", "reason"))
+    text = fields.text("code", 64)
+    if not text or not text.replace("_", "").isalnum() or not text.isascii() or text != text.upper():
+        raise RecordError("RECORD_VALUE", "a code has capital letters, digits and underscores")
+    return {"code": text, "reason": fields.text("reason")}
