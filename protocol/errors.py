@@ -219,6 +219,7 @@ TABLE: dict[str, Code] = {
     "PROCESS_ACCEPTED": Code(StateError, "Nothing is left to do: your organisation has agreed already."),
     "PROCESS_UNACCEPTED": Code(StateError, "Wait for the organisations that are named; each has to accept."),
     "PROCESS_UNFINISHED": Code(StateError, "Wait for the nodes that are named, or let them leave."),
+    "CHANGE_LIMIT": Code(StateError, "Start a new process from a model of this one."),
     "ITERATION_RANGE": Code(StateError, "Read Status and choose an iteration that is still to come."),
     "ITERATION_ORDER": Code(
         StateError, "Complete the iterations in order, each once; Status shows the next one."

@@ -1,0 +1,77 @@
+"""A contract of the ledger: CamelCase functions, each open to declared roles, refusals with stable codes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ClassVar, TypeVar
+
+from chaincode.common.caller import Role, caller_of
+from chaincode.shim import Context, Contract
+from chaincode.shim.contract import Function
+from protocol import canonical
+from protocol.errors import AttestreeError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+MARK = "_contract_function_roles"
+READERS = tuple(Role)
+
+
+def allow(*roles: Role) -> Callable[[Method], Method]:
+    """Open a function that writes to these roles; reading is open to every role."""
+
+    def mark(method: Method) -> Method:
+        setattr(method, MARK, roles)
+        return method
+
+    return mark
+
+
+class LedgerContract(Contract):
+    """The base of the four chaincodes.
+
+    A method `open_task` is the function `OpenTask`. `events` and `values` document what a subclass
+    announces and stores; docs/ledger.md is generated from them.
+    """
+
+    refusals: ClassVar[tuple[type[Exception], ...]] = (AttestreeError,)
+    # Event name -> when it is announced and with which fields.
+    events: ClassVar[dict[str, str]] = {}
+    # Kind of key -> field of the stored record -> meaning.
+    values: ClassVar[dict[str, dict[str, str]]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roles: dict[str, tuple[Role, ...]] = {}
+        found = [self._published(function) for function in self.functions.values()]
+        self.functions = {function.name: function for function in found}
+
+    def describe(self, error: Exception) -> tuple[str, str]:
+        """Give the code, and cause and remedy in one text."""
+        assert isinstance(error, AttestreeError)  # noqa: S101
+        return error.code, f"{error.cause}. {error.remedy}"
+
+    def announce(self, ctx: Context, event: str, payload: dict[str, canonical.Record]) -> None:
+        """Set the transaction's event, one of those the contract documents."""
+        if event not in self.events:
+            raise KeyError(event)
+        ctx.set_event(event, canonical.encode(payload))
+
+    def _published(self, function: Function) -> Function:
+        """Rename a function for the ledger and guard it by its roles."""
+        if function.name == "metadata":
+            return function
+        roles = getattr(function.call, MARK, READERS if function.kind == "evaluate" else ())
+        if not roles:
+            raise TypeError(f"{self.name}: {function.name} writes and names no roles")
+        name = "".join(word.capitalize() for word in function.name.split("_"))
+        self.roles[name] = roles
+        return replace(function, name=name, call=_guarded(function.call, roles))
+
+
+def _guarded(call: Callable[..., Any], roles: tuple[Role, ...]) -> Callable[..., Any]:
+    @wraps(call)
+    def guarded(ctx: Context, *values: Any) -> Any:
+        caller_of(ctx).need_role(roles)
+        return call(ctx, *values)
+
+    return guarded

@@ -1,0 +1,5 @@
+"""The registry of images: which code may run, who registered it, and when."""
+
+from chaincode.image.contract import ImageRegistry
+
+__all__ = ["ImageRegistry"]

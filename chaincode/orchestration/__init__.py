@@ -1,0 +1,5 @@
+"""The consortium's agreements: which process runs, with whom, on which images, and how far it is."""
+
+from chaincode.orchestration.contract import Orchestration
+
+__all__ = ["Orchestration"]

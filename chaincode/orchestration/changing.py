@@ -1,0 +1,122 @@
+"""Functions that change a running process, each from an iteration on."""
+
+from typing import Any
+
+from chaincode.common import LedgerContract, Role, allow, caller_of, read
+from chaincode.orchestration.changes import agree, need_future
+from chaincode.orchestration.checks import STAFF, check_image, owner_of
+from chaincode.orchestration.process import Process, Progress, next_iteration
+from chaincode.shim import Context, submit
+from protocol import keys
+from protocol.errors import AccessError, StateError
+from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
+from protocol.image import check_text
+from protocol.lifecycle import ProcessTransition
+from protocol.plan import Change, ChangeKind
+from protocol.process import MAX_NODES
+from protocol.topology import Topology
+
+
+class Changing(LedgerContract):
+    """Join, leave, another topology, another image version."""
+
+    @submit
+    @allow(*STAFF)
+    def join(
+        self, ctx: Context, process: str, node: str, organisation: str, iteration: int
+    ) -> dict[str, Any]:
+        """Let a node take part from a coming iteration on; returns the change.
+
+        A node of the consortium is let in by its own organisation. One of a new organisation is asked for
+        by a member and needs every organisation's agreement, the new one's included.
+        """
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.JOIN)
+        plan, caller = found.plan, caller_of(ctx)
+        subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}
+        owner = plan.nodes.get(node, organisation)
+        if owner != organisation:
+            raise AccessError("ACCESS_ORGANISATION", f"{node} belongs to {owner}")
+        if node in plan.nodes and plan.has_left(node) is None:
+            raise StateError("NODE_ACTIVE", f"{node} takes part in {process}")
+        if len(plan.nodes) >= MAX_NODES and node not in plan.nodes:
+            raise StateError("CHANGE_LIMIT", f"{process} has {len(plan.nodes)} nodes")
+        needed = {organisation} if organisation in plan.consortium else {*plan.consortium, organisation}
+        change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
+        entry = agree(ctx, found, caller, change, needed)
+        need_future(Progress(ctx, process, plan), iteration)
+        return self._changed(ctx, found, entry)
+
+    @submit
+    @allow(Role.NODE, *STAFF)
+    def leave(
+        self, ctx: Context, process: str, node: str, iteration: int, reason: str = ""
+    ) -> dict[str, Any]:
+        """Take a node out, by itself or its organisation, from an iteration it has not completed on.
+
+        The others no longer wait for it in that iteration, also if it has begun. Returns the change.
+        """
+        check_text(reason, "the reason")
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.LEAVE)
+        plan, caller = found.plan, caller_of(ctx)
+        owner = owner_of(plan.nodes, node, process)
+        caller.need_organisation(owner)
+        if caller.role is Role.NODE:
+            caller.need_node(node, owner)
+        upcoming = next_iteration(plan, node, read(ctx, keys.progress(process, node)))
+        if plan.has_left(node) is not None or upcoming is None:
+            raise StateError("NODE_INACTIVE", f"{node} has left {process} or has done its part")
+        if not upcoming <= check_counter(iteration, "iteration") < plan.iterations:
+            raise StateError(
+                "ITERATION_RANGE",
+                f"{node} can leave from {upcoming} to {plan.iterations - 1}, not {iteration}",
+            )
+        if plan.active(iteration) == (node,):
+            raise StateError("NODE_LAST", f"{node} is the last node of iteration {iteration}")
+        change = Change(ChangeKind.LEAVE, iteration, {"node": node, "reason": reason})
+        return self._changed(ctx, found, agree(ctx, found, caller, change, {owner}))
+
+    @submit
+    @allow(*STAFF)
+    def change_topology(
+        self, ctx: Context, process: str, iteration: int, topology: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Ask for, or agree to, another topology from a coming iteration on; returns the change.
+
+        It holds when every organisation of the consortium has called with the same arguments.
+        """
+        parsed = Topology.from_dict(topology)
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.CHANGE_TOPOLOGY)
+        plan, caller = found.plan, found.member(ctx)
+        parsed.check_nodes(plan.nodes)
+        change = Change(ChangeKind.TOPOLOGY, check_counter(iteration, "iteration"), parsed.to_dict())
+        entry = agree(ctx, found, caller, change, plan.consortium)
+        need_future(Progress(ctx, process, plan), iteration)
+        return self._changed(ctx, found, entry)
+
+    @submit
+    @allow(*STAFF)
+    def update_image(self, ctx: Context, process: str, iteration: int, version: str) -> dict[str, Any]:
+        """Ask for, or agree to, another version of the step's image from a coming iteration on.
+
+        It holds until the end of the step, when every organisation of the consortium has called with the
+        same arguments. Returns the change.
+        """
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.UPDATE_IMAGE)
+        plan, caller = found.plan, found.member(ctx)
+        subject = {"version": parse_image_version(version)}
+        change = Change(ChangeKind.IMAGE, check_counter(iteration, "iteration"), subject)
+        entry = agree(ctx, found, caller, change, plan.consortium)
+        need_future(Progress(ctx, process, plan), iteration)
+        check_image(ctx, plan.image(iteration)[0], version)
+        return self._changed(ctx, found, entry)
+
+    def _changed(self, ctx: Context, process: Process, entry: dict[str, Any]) -> dict[str, Any]:
+        process.save(ctx)
+        payload = {name: entry[name] for name in ("number", "kind", "iteration", "holds")}
+        organisation = caller_of(ctx).organisation
+        self.announce(ctx, "ProcessChanged", {**payload, "process": process.id, "organisation": organisation})
+        return entry

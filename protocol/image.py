@@ -1,0 +1,77 @@
+"""What an image version is on the ledger: names, digests in their one spelling, and where to pull it from."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from protocol import canonical
+from protocol.digest import Digest
+from protocol.errors import EncodingError, ImageError
+from protocol.identifiers import parse_image_name, parse_image_version
+
+MAX_TEXT = 1000
+MAX_REPOSITORY = 255
+
+_HOST = r"[a-zA-Z0-9]+(?:[.-][a-zA-Z0-9]+)*(?::[1-9][0-9]{0,4})?"
+_COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REPOSITORY = re.compile(rf"{_HOST}(?:/{_COMPONENT})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A version of an image, written once.
+
+    A registry serves it by the digest of its manifest; an engine runs it by its id, the digest of its
+    configuration. Both are kept, because a tag can be moved and neither of these can.
+    """
+
+    name: str
+    version: str
+    manifest_digest: Digest
+    image_id: Digest
+    repository: str
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        parse_image_name(self.name)
+        parse_image_version(self.version)
+        if len(self.repository) > MAX_REPOSITORY or not _REPOSITORY.fullmatch(self.repository):
+            raise ImageError("IMAGE_REPOSITORY", f"{self.repository[:80]!r} is not a repository")
+        check_text(self.description, "the description")
+
+    @classmethod
+    def parse(
+        cls,
+        name: str,
+        version: str,
+        *,
+        manifest_digest: str,
+        image_id: str,
+        repository: str,
+        description: str,
+    ) -> Self:
+        """Accept what a client registers, every text in its one spelling, or raise."""
+        return cls(
+            name, version, Digest.parse(manifest_digest), Digest.parse(image_id), repository, description
+        )
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the fields as they stand in the ledger's record."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "manifest_digest": str(self.manifest_digest),
+            "image_id": str(self.image_id),
+            "repository": self.repository,
+            "description": self.description,
+        }
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse free text that is too long for the ledger or has no canonical form."""
+    if len(text) > MAX_TEXT:
+        raise ImageError("IMAGE_TEXT", f"{what} has {len(text)} characters")
+    try:
+        canonical.encode(text)
+    except EncodingError as error:
+        raise ImageError("IMAGE_TEXT", f"{what}: {error.cause}") from error

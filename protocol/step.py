@@ -1,0 +1,194 @@
+"""One step of a process: which image runs, how often, with which parameters, on which node."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from protocol import reading
+from protocol.canonical import MAX_INTEGER, Record
+from protocol.digest import Digest
+from protocol.errors import IdentifierError, ProcessError
+from protocol.identifiers import parse_image_name, parse_image_version, parse_node
+from protocol.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, TreeLimits
+
+MAX_TREES = 10_000
+MAX_ITERATIONS = 100_000
+MAX_OPTION_BYTES = 1 << 16
+
+_COUNTS = ("n_new", "n_max", "n_share")
+
+
+class StepKind(StrEnum):
+    """Whether a step is one task per node or a sequence of them."""
+
+    SINGLE = "single"
+    """One task per node, without neighbours."""
+    ITERATIVE = "iterative"
+    """FIT, SHARE and GET in each iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a node does in each iteration of a step.
+
+    `options` is for the image to understand (ranking, defence, how to FIT); the ledger only commits to it.
+    """
+
+    n_new: int
+    n_max: int
+    n_share: int
+    seed: int
+    limits: TreeLimits
+    schema_digest: Digest
+    options: Mapping[str, Record] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, record: object) -> Self:
+        """Accept a record of parameters, or raise."""
+        found = reading.exactly(
+            record, "parameters", {*_COUNTS, "seed", "limits", "schema_digest"}, {"options"}
+        )
+        counts = {name: reading.whole(found, name, 1, MAX_TREES) for name in _COUNTS}
+        if counts["n_share"] > counts["n_max"]:
+            raise ProcessError(
+                "PROCESS_VALUE", f"n_share {counts['n_share']} is more than n_max {counts['n_max']}"
+            )
+        seed = reading.whole(found, "seed", 0, MAX_INTEGER)
+        options = found.get("options", {})
+        _check_options(options)
+        digest = Digest.parse(found["schema_digest"])
+        return cls(
+            **counts, seed=seed, limits=_limits(found["limits"]), schema_digest=digest, options=options
+        )
+
+    def to_dict(self) -> dict[str, Record]:
+        """Return the record with every default written out."""
+        return {
+            "n_new": self.n_new,
+            "n_max": self.n_max,
+            "n_share": self.n_share,
+            "seed": self.seed,
+            "limits": {
+                "n_features": self.limits.n_features,
+                "max_internal": self.limits.max_internal,
+                "max_depth": self.limits.max_depth,
+            },
+            "schema_digest": str(self.schema_digest),
+            "options": dict(self.options),
+        }
+
+    def overridden(self, changes: Mapping[str, Any]) -> "Parameters":
+        """Return the parameters with a node's own counts and options; the rest all nodes share."""
+        merged = {**self.to_dict(), **changes, "options": {**self.options, **changes.get("options", {})}}
+        return Parameters.from_dict(merged)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of a composite process, of an image version and parameters."""
+
+    name: str
+    kind: StepKind
+    image_name: str
+    image_version: str
+    iterations: int
+    synchronous: bool
+    parameters: Parameters
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, record: object) -> Self:
+        """Accept a record of a step, or raise; defaults are filled in."""
+        optional = {"kind", "iterations", "synchronous", "overrides"}
+        found = reading.exactly(record, "step", {"name", "image", "parameters"}, optional)
+        image = reading.exactly(found["image"], "image", {"name", "version"})
+        kind = _kind(found.get("kind", StepKind.ITERATIVE.value))
+        parameters = Parameters.from_dict(found["parameters"])
+        return cls(
+            _name(found["name"]),
+            kind,
+            parse_image_name(image["name"]),
+            parse_image_version(image["version"]),
+            _iterations(found, kind),
+            reading.flag({"synchronous": True, **found}, "synchronous"),
+            parameters,
+            _overrides(found.get("overrides", {}), parameters),
+        )
+
+    def to_dict(self) -> dict[str, Record]:
+        """Return the record with every default written out."""
+        return {
+            "name": self.name,
+            "kind": self.kind.value,
+            "image": {"name": self.image_name, "version": self.image_version},
+            "iterations": self.iterations,
+            "synchronous": self.synchronous,
+            "parameters": self.parameters.to_dict(),
+            "overrides": {node: dict(changes) for node, changes in self.overrides.items()},
+        }
+
+    def parameters_of(self, node: str) -> Parameters:
+        """Return the parameters of one node."""
+        return self.parameters.overridden(self.overrides.get(node, {}))
+
+    def check_nodes(self, nodes: Collection[str]) -> None:
+        """Refuse parameters for nodes that the process does not have."""
+        for node in self.overrides:
+            if node not in nodes:
+                raise ProcessError(
+                    "PROCESS_NODES", f"overrides name {node}, which is not a node of the process"
+                )
+
+
+def _name(value: Any) -> str:
+    try:
+        return parse_node(value)
+    except IdentifierError as error:
+        raise ProcessError(
+            "PROCESS_STEPS", f"the name of a step is like that of a node: {error.cause}"
+        ) from error
+
+
+def _kind(value: object) -> StepKind:
+    try:
+        return StepKind(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise ProcessError(
+            "PROCESS_VALUE", f"kind {str(value)[:40]!r} is neither single nor iterative"
+        ) from None
+
+
+def _iterations(found: Mapping[str, Any], kind: StepKind) -> int:
+    if kind is StepKind.SINGLE:
+        return reading.whole({"iterations": 1, **found}, "iterations", 1, 1)
+    if "iterations" not in found:
+        raise ProcessError("PROCESS_FIELDS", "an iterative step lacks iterations")
+    return reading.whole(found, "iterations", 1, MAX_ITERATIONS)
+
+
+def _overrides(record: object, parameters: Parameters) -> dict[str, dict[str, Any]]:
+    if not isinstance(record, dict):
+        raise ProcessError("PROCESS_FIELDS", "overrides is not an object")
+    for node, changes in record.items():
+        parse_node(node)
+        reading.exactly(changes, f"overrides of {node}", set(), {*_COUNTS, "options"})
+        _check_options(changes.get("options", {}))
+        parameters.overridden(changes)
+    return record
+
+
+def _check_options(options: object) -> None:
+    if not isinstance(options, dict):
+        raise ProcessError("PROCESS_FIELDS", "options is not an object")
+    reading.canonical_form(options, "options", MAX_OPTION_BYTES)
+
+
+def _limits(record: object) -> TreeLimits:
+    found = reading.exactly(record, "limits", {"n_features"}, {"max_internal", "max_depth"})
+    given = {
+        name: reading.whole(found, name, 0, FORMAT_MAX_INTERNAL)
+        for name in ("max_internal", "max_depth")
+        if name in found
+    }
+    return TreeLimits(reading.whole(found, "n_features", 1, FORMAT_MAX_FEATURES), **given)
