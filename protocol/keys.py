@@ -118,9 +118,9 @@ def access(process: str, node: str) -> str:
     return _build("access", process, node)
 
 
-def tree(process: str, estimator_id: EstimatorId) -> str:
-    """The key of a model's tree that was never shared."""
-    return _build("tree", process, estimator_id.creator, estimator_id.counter)
+def tree(process: str, estimator_id: EstimatorId, node: str) -> str:
+    """The key of a tree of a node's model that was never shared in the process."""
+    return _build("tree", process, estimator_id.creator, estimator_id.counter, node)
 
 
 def member(process: str, estimator_id: EstimatorId, node: str) -> str:
@@ -220,7 +220,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
     "access": ("process", "node"),
-    "tree": ("process", "creator", "counter"),
+    "tree": ("process", "creator", "counter", "node"),
     "member": ("process", "creator", "counter", "node"),
 }
 """The parts of each kind of key, in order."""

@@ -27,7 +27,7 @@ BUILT = [
     (keys.refusal("p1", "node07", 3, 1), "refusal~p1~node07~0000000003~0000000001"),
     (keys.taskkey("sha256:" + 64 * "0"), "taskkey~sha256:" + 64 * "0"),
     (keys.access("p1", "node07"), "access~p1~node07"),
-    (keys.tree("p1", TREE_42), "tree~p1~node07~0000000042"),
+    (keys.tree("p1", TREE_42, "node01"), "tree~p1~node07~0000000042~node01"),
     (keys.member("p1", TREE_42, "node01"), "member~p1~node07~0000000042~node01"),
 ]
 
