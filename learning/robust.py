@@ -99,6 +99,15 @@ class HomeCheck:
     min_found: float = 0.30
     enough_anomalies: int = 8
 
+    def __post_init__(self) -> None:
+        if not (
+            0.0 <= self.max_alarms <= 1.0 and 0.0 <= self.min_found <= 1.0 and self.enough_anomalies >= 1
+        ):
+            raise ParameterError(
+                f"home check with max_alarms {self.max_alarms}, min_found {self.min_found} and "
+                f"enough_anomalies {self.enough_anomalies}: give two shares and a count of at least 1"
+            )
+
     def reason_to_refuse(self, tree: Tree, rows: Rows) -> str | None:
         """Say why not to hold the tree, or None.
 

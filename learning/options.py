@@ -1,0 +1,127 @@
+"""A node's parameters as the ledger commits to them: counts and limits in the step, the rest in its options.
+
+Everything is optional and then as shipped; a name nobody knows is refused, because a misspelt option would
+otherwise silently mean the default. Numbers with a fraction are text, as in every record.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from learning.errors import ParameterError
+from learning.fit import FitOptions
+from learning.kernel import KernelOptions
+from learning.parameters import Defaults, Parameters
+from learning.robust import HomeCheck
+from protocol import step
+from protocol.canonical import Record, float_text, parse_float
+from protocol.errors import DataError
+
+
+def to_options(parameters: Parameters) -> dict[str, Record]:
+    """Return the options with every choice written out, so that a later default changes no old process."""
+    fit, kernel, check = parameters.fit, parameters.kernel, parameters.home_check
+    return {
+        "fit": fit.kind,
+        "min_leaf": fit.min_leaf,
+        "normals": fit.normals,
+        "fit_depth": fit.max_depth,
+        "ranking": parameters.ranking,
+        "decay": float_text(float(kernel.decay)),
+        "normalise": kernel.normalise,
+        "mu": [float_text(float(value)) for value in kernel.mu],
+        "sigma": [float_text(float(value)) for value in kernel.sigma],
+        "quota": _text(parameters.quota),
+        "vote_cap": _text(parameters.vote_cap),
+        "home_check": None
+        if check is None
+        else {
+            "max_alarms": float_text(float(check.max_alarms)),
+            "min_found": float_text(float(check.min_found)),
+            "enough_anomalies": check.enough_anomalies,
+        },
+        "threshold": float_text(float(parameters.threshold)),
+        "vote": parameters.vote,
+    }
+
+
+def from_step(agreed: step.Parameters) -> Parameters:
+    """Return what a step of a process agreed on as the parameters of the algorithm, or refuse it."""
+    options = agreed.options
+    unknown = sorted(set(options) - set(to_options(Defaults)))
+    if unknown:
+        raise ParameterError(
+            f"no option is called {unknown[0]!r}; there are {', '.join(to_options(Defaults))}"
+        )
+    read = _Reader({**to_options(Defaults), **options})
+    return Parameters(
+        n_new=agreed.n_new,
+        n_max=agreed.n_max,
+        n_share=agreed.n_share,
+        fit=FitOptions(
+            read("fit", _word),
+            read("min_leaf", _whole),
+            read("normals", _whole),
+            read("fit_depth", _maybe(_whole)),
+        ),
+        ranking=read("ranking", _word),
+        kernel=KernelOptions(
+            read("decay", parse_float),
+            read("normalise", _flag),
+            read("mu", _numbers),
+            read("sigma", _numbers),
+        ),
+        quota=read("quota", _maybe(parse_float)),
+        vote_cap=read("vote_cap", _maybe(parse_float)),
+        home_check=read("home_check", _maybe(_home_check)),
+        threshold=read("threshold", parse_float),
+        vote=read("vote", _word),
+        max_internal=agreed.limits.max_internal,
+        max_depth=agreed.limits.max_depth,
+    )
+
+
+class _Reader:
+    """Reads one option at a time and names it when its value is not of its kind."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = options
+
+    def __call__(self, name: str, kind: Callable[[Any], Any]) -> Any:
+        try:
+            return kind(self.options[name])
+        except (DataError, TypeError, KeyError) as error:
+            raise ParameterError(
+                f"option {name!r} is {str(self.options.get(name))[:60]!r}: {error}"
+            ) from error
+
+
+def _text(number: float | None) -> str | None:
+    return None if number is None else float_text(float(number))
+
+
+def _maybe(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else kind(value)
+
+
+def _of_type(wanted: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) is not wanted:
+            raise TypeError(f"not {wanted.__name__}")
+        return value
+
+    return read
+
+
+_word, _whole, _flag = _of_type(str), _of_type(int), _of_type(bool)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(parse_float(value) for value in _of_type(list)(values))
+
+
+def _home_check(record: Any) -> HomeCheck:
+    found = _of_type(dict)(record)
+    if set(found) != {"max_alarms", "min_found", "enough_anomalies"}:
+        raise TypeError("not exactly max_alarms, min_found and enough_anomalies")
+    enough = _whole(found["enough_anomalies"])
+    return HomeCheck(parse_float(found["max_alarms"]), parse_float(found["min_found"]), enough)
