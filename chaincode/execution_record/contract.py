@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
 from chaincode.common.calls import ORCHESTRATION
-from chaincode.common.payload import payload_of
 from chaincode.common.records import VERSION
 from chaincode.execution_record import documentation, writing
 from chaincode.execution_record.completing import check_result
@@ -25,6 +24,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
 from protocol.fields import Fields
 from protocol.lifecycle import TASK, TaskState, TaskTransition
+from protocol.payload import read_payload
 from protocol.round import RoundResult
 from protocol.share import Share, ShareLimits
 from protocol.signing import Action
@@ -98,7 +98,7 @@ class ExecutionRecord(Queries):
         task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.SHARE, digest, signature)
         if is_replay(task.share, signed):
             return {"replayed": True, **task.id.to_dict(), "share": digest}
-        raw = payload_of(ctx, "share", payload, Digest.parse(digest))
+        raw = read_payload(ctx.transient.get("share"), payload, Digest.parse(digest))
         terms = _terms_of_running(ctx, task)
         state = _state_after(ctx, task, TaskTransition.SHARE)
         share = Share.from_bytes(raw, ShareLimits(terms.n_share), terms.limits)
@@ -137,7 +137,7 @@ class ExecutionRecord(Queries):
         task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.COMPLETE, digest, signature)
         if is_replay(task.result, signed):
             return {"replayed": True, **task.id.to_dict(), "result": digest}
-        raw = payload_of(ctx, "result", payload, Digest.parse(digest))
+        raw = read_payload(ctx.transient.get("result"), payload, Digest.parse(digest))
         terms = _terms_of_running(ctx, task)
         state = _state_after(ctx, task, TaskTransition.COMPLETE)
         if task.state is TaskState.OPEN and terms.neighbours:

@@ -7,7 +7,6 @@ from typing import Any
 
 from chaincode.common import call_json, write
 from chaincode.common.calls import EXECUTION_RECORD, ORCHESTRATION
-from chaincode.common.payload import payload_of
 from chaincode.common.records import VERSION
 from chaincode.shim import Context
 from protocol import keys
@@ -17,6 +16,7 @@ from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
 from protocol.lifecycle import PROCESS, ProcessState
 from protocol.limits import TreeLimits
+from protocol.payload import read_payload
 from protocol.share import Share, ShareLimits
 
 MAX_TREES_BYTES = 16 << 20
@@ -65,9 +65,8 @@ def trees_to_store(ctx: Context, publication: Publication, result: dict[str, Any
     context = call_json(
         ctx, ORCHESTRATION, "TaskContext", publication.process, publication.node, result["iteration"]
     )
-    raw = payload_of(
-        ctx, "trees", publication.payload, Digest.parse(publication.payload_digest), MAX_TREES_BYTES
-    )
+    digest = Digest.parse(publication.payload_digest)
+    raw = read_payload(ctx.transient.get("trees"), publication.payload, digest, MAX_TREES_BYTES)
     limits = ShareLimits(len(missing), MAX_TREES_BYTES)
     share = Share.from_bytes(raw, limits, TreeLimits(**context["limits"]))
     if [str(estimator_id) for estimator_id in share.ids] != missing:

@@ -24,6 +24,7 @@ from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId, parse_node
 from protocol.image import Image
 from protocol.lifecycle import TASK, TaskState, TaskTransition
+from protocol.payload import read_payload
 from protocol.process import Specification
 from protocol.share import Share, ShareLimits
 from protocol.signing import SigningKey, TaskStatement, VerifyKey, sign, verify
@@ -125,6 +126,9 @@ TRIGGERS = {
     "PROCESS_STEPS": lambda: specification(steps=[]),
     "TOPOLOGY_KIND": lambda: Topology.from_dict({"kind": "star"}),
     "TOPOLOGY_EDGE": lambda: Topology.explicit([("a", "a")]),
+    "PAYLOAD_MISSING": lambda: read_payload(None, "", Digest.of(b"")),
+    "PAYLOAD_SIZE": lambda: read_payload(b"ab", "", Digest.of(b""), max_bytes=1),
+    "PAYLOAD_DIGEST": lambda: read_payload(b"a", "", Digest.of(b"")),
     "TOPOLOGY_CHANGE": lambda: Schedule(Topology(Kind.FULL), ((0, Topology(Kind.RING)),)),
     "LIFECYCLE_STATE": lambda: TASK.state("done"),
     "LIFECYCLE_TRANSITION": lambda: TASK.after(TaskTransition.SHARE, TaskState.COMPLETED),

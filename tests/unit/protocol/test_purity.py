@@ -8,7 +8,7 @@ import pytest
 import protocol
 
 ALLOWED = {"cryptography", "numpy", "protocol"} | {
-    "collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "struct",
+    "base64", "binascii", "collections", "dataclasses", "enum", "functools", "hashlib", "itertools", "json", "math", "re", "struct",
     "typing", "unicodedata",
 }  # fmt: skip
 FORBIDDEN_CALLS = {"open", "eval", "exec", "compile", "input", "print", "__import__", "id"}

@@ -1,26 +1,26 @@
-"""Bytes that come with a call: in the transient map, or in base64 as an argument.
+"""Bytes that come with a call: beside its arguments, or in base64 as one of them.
 
-In the transient map they do not make the transaction twice their size; the digest is among the signed
-arguments, and what is accepted is in the write set. A client without transient data may send base64.
+Fabric's transient map keeps them out of the transaction, which would otherwise hold them twice; their digest
+is among the signed arguments. A client without transient data may send base64.
 """
 
 import base64
 import binascii
 
-from chaincode.shim import Context
 from protocol.digest import Digest
 from protocol.errors import RecordError
 
 MAX_PAYLOAD = 1 << 20
 
 
-def payload_of(
-    ctx: Context, field: str, argument: str, digest: Digest, max_bytes: int = MAX_PAYLOAD
+def read_payload(
+    transient: bytes | None, argument: str, digest: Digest, max_bytes: int = MAX_PAYLOAD
 ) -> bytes:
     """Return the payload, which must be there once, within the limit and of this digest."""
-    transient = ctx.transient.get(field)
     if (transient is None) == (argument == ""):
-        raise RecordError("PAYLOAD_MISSING", f"neither transient field {field!r} nor the argument, or both")
+        raise RecordError(
+            "PAYLOAD_MISSING", "the payload is neither in the transient map nor an argument, or both"
+        )
     raw = transient if transient is not None else _from_base64(argument, max_bytes)
     if len(raw) > max_bytes:
         raise RecordError("PAYLOAD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
