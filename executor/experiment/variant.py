@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from learning.fit import FitOptions
-from learning.parameters import Parameters
+from learning.parameters import Defaults, Parameters
 from learning.robust import HomeCheck
 
 PAPER, DEFAULT = "paper", "default"
@@ -25,17 +25,17 @@ class Variant:
 class Choices:
     """What a user asked to compare; every combination is one variant."""
 
-    fit: Sequence[str] = ("balanced",)
-    ranking: Sequence[str] = ("kernel",)
-    threshold: Sequence[float | None] = (0.3,)
-    quota: Sequence[float | None] = (2.0,)
-    vote_cap: Sequence[float | None] = (0.15,)
-    home_check: Sequence[bool] = (False,)
-    n_new: Sequence[int] = (10,)
-    n_max: Sequence[int] = (50,)
-    n_share: Sequence[int] = (10,)
-    normalise: Sequence[bool] = (False,)
-    min_leaf: Sequence[int] = (1,)
+    fit: Sequence[str] = (Defaults.fit.kind,)
+    ranking: Sequence[str] = (Defaults.ranking,)
+    threshold: Sequence[float | None] = (Defaults.threshold,)
+    quota: Sequence[float | None] = (Defaults.quota,)
+    vote_cap: Sequence[float | None] = (Defaults.vote_cap,)
+    home_check: Sequence[bool] = (Defaults.home_check is not None,)
+    n_new: Sequence[int] = (Defaults.n_new,)
+    n_max: Sequence[int] = (Defaults.n_max,)
+    n_share: Sequence[int] = (Defaults.n_share,)
+    normalise: Sequence[bool] = (Defaults.kernel.normalise,)
+    min_leaf: Sequence[int] = (Defaults.fit.min_leaf,)
 
     def variants(self) -> list[Variant]:
         """One variant per combination, named by the options in which they differ."""

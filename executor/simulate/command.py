@@ -46,7 +46,7 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @several("--ranking", type=click.Choice(RANKINGS), help="What GET_TOP goes by. [default: kernel]")
 @several("--threshold", type=NumberOr("home"), help="Score above which a row is anomalous. [default: 0.3]")
 @several("--quota", type=NumberOr(NONE), help="Trees per origin, in multiples of an equal part. [default: 2]")
-@several("--vote-cap", type=NumberOr(NONE), help="Greatest share of the vote per origin. [default: 0.15]")
+@several("--vote-cap", type=NumberOr(NONE), help="Greatest share of the vote per origin. [default: 0.1]")
 @several("--home-check/--no-home-check", default=None, help="Try foreign trees on the own rows first.")
 @several("--n-new", type=click.IntRange(1, 10_000), help="Trees per FIT. [default: 10]")
 @several("--n-max", type=click.IntRange(1, 10_000), help="Trees a node holds. [default: 50]")

@@ -131,6 +131,13 @@ def test_variants_are_named_by_what_differs() -> None:
     assert Choices().variants()[0].parameters == Parameters()
 
 
+def test_help_names_the_shipped_defaults() -> None:
+    text = " ".join(CliRunner().invoke(main, ["simulate", "--help"]).output.split())
+    shipped = Parameters()
+    for value in (shipped.fit.kind, shipped.ranking, shipped.threshold, shipped.quota, shipped.vote_cap):
+        assert f"[default: {value:g}]" in text if isinstance(value, float) else f"[default: {value}]" in text
+
+
 def test_paper_variant_has_no_defence() -> None:
     parameters = paper_variant().parameters
     assert (parameters.fit.kind, parameters.ranking, parameters.threshold) == ("plain", "kernel", 0.5)
