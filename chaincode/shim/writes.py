@@ -15,6 +15,8 @@ BATCH_BYTES = 16 * 1024 * 1024
 # What a peer takes that announces batches without their size.
 DEFAULT_KEYS = 100
 
+PUT, DELETE = wire.shim.WriteRecord.PUT_STATE, wire.shim.WriteRecord.DEL_STATE
+
 
 @dataclass(frozen=True)
 class PeerLimits:
@@ -60,28 +62,26 @@ class Writes:
         self._pending.clear()
 
     def _flush_batches(self, transaction: Transaction, max_keys: int) -> None:
-        records: list[Any] = []
-        size = 0
+        batch, count, size = wire.shim.WriteBatchState(), 0, 0
         for key, value in self._pending.items():
             weight = len(key) * 4 + len(value or b"")
-            if records and (len(records) == max_keys or size + weight > BATCH_BYTES):
-                _write_batch(transaction, records)
-                records, size = [], 0
-            records.append(_record(key, value))
-            size += weight
-        if records:
-            _write_batch(transaction, records)
+            if count == max_keys or (count and size + weight > BATCH_BYTES):
+                _write_batch(transaction, batch)
+                batch, count, size = wire.shim.WriteBatchState(), 0, 0
+            # Records made in place; making them first and passing them in copies each one.
+            record = batch.rec.add()
+            record.key = key
+            if value is None:
+                record.type = DELETE
+            else:
+                record.type = PUT
+                record.value = value
+            count, size = count + 1, size + weight
+        if count:
+            _write_batch(transaction, batch)
 
 
-def _record(key: str, value: bytes | None) -> Any:
-    record = wire.shim.WriteRecord
-    if value is None:
-        return record(key=key, type=record.DEL_STATE)
-    return record(key=key, value=value, type=record.PUT_STATE)
-
-
-def _write_batch(transaction: Transaction, records: list[Any]) -> None:
-    batch = wire.shim.WriteBatchState(rec=records)
+def _write_batch(transaction: Transaction, batch: Any) -> None:
     transaction.call(wire.Message.WRITE_BATCH_STATE, batch.SerializeToString())
 
 
