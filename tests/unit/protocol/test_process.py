@@ -1,0 +1,288 @@
+"""The specification's parser: C10 and its neighbours are refused, what is accepted has one canonical form."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import canonical
+from protocol.errors import AttestreeError
+from protocol.process import Specification, parameters_digest
+
+DIGEST = "sha256:" + "5" * 64
+SPECIFICATION = {
+    "version": 1,
+    "process": "fraud-2026",
+    "organisations": ["Org2MSP", "Org1MSP"],
+    "nodes": {"node02": "Org2MSP", "node01": "Org1MSP"},
+    "topology": {"kind": "ring"},
+    "steps": [
+        {
+            "name": "train",
+            "image": {"name": "attestree/learner", "version": "1.0.0"},
+            "iterations": 10,
+            "parameters": {
+                "n_new": 10,
+                "n_max": 50,
+                "n_share": 10,
+                "seed": 42,
+                "limits": {"n_features": 30},
+                "schema_digest": DIGEST,
+            },
+        }
+    ],
+}
+STEP = SPECIFICATION["steps"][0]
+MISSING = object()
+
+
+def changed(*path_and_value):
+    *path, last, value = path_and_value
+    made = copy.deepcopy(SPECIFICATION)
+    place = made
+    for part in path:
+        place = place[part]
+    if value is MISSING:
+        del place[last]
+    else:
+        place[last] = value
+    return made
+
+
+def step(**changes):
+    return changed("steps", [STEP | changes])
+
+
+def parameters(**changes):
+    return step(parameters=STEP["parameters"] | changes)
+
+
+def code_of(record):
+    with pytest.raises(AttestreeError) as refusal:
+        Specification.from_dict(record)
+    return refusal.value.code
+
+
+def test_defaults_are_written_out_and_lists_ordered():
+    record = Specification.from_dict(SPECIFICATION).to_dict()
+    assert record["organisations"] == ["Org1MSP", "Org2MSP"]
+    assert (record["description"], record["topology_changes"], record["initial_model"]) == ("", [], None)
+    assert record["task_seconds"] == 3600
+    made = record["steps"][0]
+    assert (made["kind"], made["synchronous"], made["overrides"]) == ("iterative", True, {})
+    assert made["parameters"]["limits"] == {"n_features": 30, "max_internal": 255, "max_depth": 64}
+
+
+def test_equal_agreements_have_equal_bytes_and_others_do_not():
+    specification = Specification.from_dict(SPECIFICATION)
+    turned = changed("organisations", ["Org1MSP", "Org2MSP"])
+    assert Specification.from_dict(turned).to_bytes() == specification.to_bytes()
+    assert Specification.from_dict(specification.to_dict()) == specification
+    assert Specification.from_bytes(specification.to_bytes()).digest == specification.digest
+    assert Specification.from_dict(parameters(seed=43)).digest != specification.digest
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (changed("organisations", []), "PROCESS_CONSORTIUM"),
+        (changed("organisations", ["Org1MSP", "Org2MSP", "Org1MSP"]), "PROCESS_CONSORTIUM"),
+        (changed("organisations", ["Org1MSP"]), "PROCESS_NODES"),
+        (changed("organisations", "Org1MSP"), "PROCESS_VALUE"),
+        (changed("organisations", ["Org1MSP", "Org2MSP", "org one"]), "NAME_SYNTAX"),
+        (changed("organisations", [f"Org{number}" for number in range(257)]), "PROCESS_VALUE"),
+        (changed("nodes", {}), "PROCESS_NODES"),
+        (changed("nodes", []), "PROCESS_NODES"),
+        (changed("nodes", {f"n{number}": "Org1MSP" for number in range(1001)}), "PROCESS_NODES"),
+        (changed("nodes", {"node01": "Org3MSP"}), "PROCESS_NODES"),
+        (changed("nodes", {"Node01": "Org1MSP"}), "NAME_SYNTAX"),
+        (changed("nodes", {"node01": None}), "NAME_TYPE"),
+        (changed("steps", []), "PROCESS_STEPS"),
+        (changed("steps", [STEP, STEP]), "PROCESS_STEPS"),
+        (changed("steps", [STEP | {"name": f"s{number}"} for number in range(33)]), "PROCESS_VALUE"),
+        (step(name="A step"), "PROCESS_STEPS"),
+        (step(kind="looping"), "PROCESS_VALUE"),
+        (step(kind=["single"]), "PROCESS_VALUE"),
+        (step(kind="single"), "PROCESS_VALUE"),
+        (step(iterations=0), "PROCESS_VALUE"),
+        (step(iterations=-1), "PROCESS_VALUE"),
+        (step(iterations=100_001), "PROCESS_VALUE"),
+        (step(iterations=True), "PROCESS_VALUE"),
+        (step(iterations="10"), "PROCESS_VALUE"),
+        (step(synchronous=1), "PROCESS_VALUE"),
+        (step(image={"name": "a"}), "PROCESS_FIELDS"),
+        (step(image={"name": "a", "version": "latest"}), "NAME_SYNTAX"),
+        (step(image="a:1"), "PROCESS_FIELDS"),
+        (parameters(n_share=51), "PROCESS_VALUE"),
+        (parameters(n_new=0), "PROCESS_VALUE"),
+        (parameters(n_max=0), "PROCESS_VALUE"),
+        (parameters(n_share=0), "PROCESS_VALUE"),
+        (parameters(n_new=-5), "PROCESS_VALUE"),
+        (parameters(n_new=10_001), "PROCESS_VALUE"),
+        (parameters(n_max=2**63), "PROCESS_VALUE"),
+        (parameters(n_new=1.5), "PROCESS_VALUE"),
+        (parameters(seed=-1), "PROCESS_VALUE"),
+        (parameters(seed=2**53), "PROCESS_VALUE"),
+        (parameters(limits={"n_features": 0}), "PROCESS_VALUE"),
+        (parameters(limits={"n_features": 65_536}), "PROCESS_VALUE"),
+        (parameters(limits={"n_features": 30, "max_depth": -1}), "PROCESS_VALUE"),
+        (parameters(limits={"n_features": 30, "max_internal": 32_768}), "PROCESS_VALUE"),
+        (parameters(limits={}), "PROCESS_FIELDS"),
+        (parameters(schema_digest="5" * 64), "DIGEST_SYNTAX"),
+        (parameters(schema_digest=None), "DIGEST_SYNTAX"),
+        (parameters(options={"threshold": 0.3}), "PROCESS_VALUE"),
+        (parameters(options={"pad": "x" * 70_000}), "PROCESS_VALUE"),
+        (parameters(options=[]), "PROCESS_FIELDS"),
+        (parameters(n_trees=3), "PROCESS_FIELDS"),
+        (step(overrides={"node09": {"n_new": 1}}), "PROCESS_NODES"),
+        (step(overrides={"node01": {"n_share": 51}}), "PROCESS_VALUE"),
+        (step(overrides={"node01": {"n_max": 5}}), "PROCESS_VALUE"),
+        (step(overrides={"node01": {"seed": 1}}), "PROCESS_FIELDS"),
+        (step(overrides={"node01": {"options": 1}}), "PROCESS_FIELDS"),
+        (step(overrides={"node01": 1}), "PROCESS_FIELDS"),
+        (step(overrides=[]), "PROCESS_FIELDS"),
+        (changed("topology", {"kind": "explicit", "edges": [["node01", "node09"]]}), "TOPOLOGY_EDGE"),
+        (changed("topology_changes", [{"iteration": 0, "topology": {"kind": "full"}}]), "PROCESS_VALUE"),
+        (changed("topology_changes", [{"iteration": 10, "topology": {"kind": "full"}}]), "TOPOLOGY_CHANGE"),
+        (
+            changed("topology_changes", [{"iteration": 3, "topology": {"kind": "full"}}] * 2),
+            "TOPOLOGY_CHANGE",
+        ),
+        (changed("initial_model", {"process": "p", "node": "n", "digest": "x"}), "DIGEST_SYNTAX"),
+        (changed("initial_model", "p"), "PROCESS_FIELDS"),
+        (changed("task_seconds", 0), "PROCESS_VALUE"),
+        (changed("task_seconds", 2_592_001), "PROCESS_VALUE"),
+        (changed("description", "x" * 1001), "PROCESS_VALUE"),
+        (changed("description", "\0"), "PROCESS_VALUE"),
+        (changed("version", 2), "PROCESS_VALUE"),
+        (changed("version", True), "PROCESS_VALUE"),
+        (changed("process", "Fraud 2026"), "NAME_SYNTAX"),
+        (changed("process", MISSING), "PROCESS_FIELDS"),
+        (changed("owner", "me"), "PROCESS_FIELDS"),
+        ([], "PROCESS_FIELDS"),
+        (None, "PROCESS_FIELDS"),
+    ],
+)
+def test_c10_specification_that_cannot_run_is_refused(record, code):
+    assert code_of(record) == code
+
+
+def test_c10_duplicate_node_has_no_canonical_form():
+    raw = Specification.from_dict(SPECIFICATION).to_bytes()
+    twice = raw.replace(b'"node01":"Org1MSP"', b'"node01":"Org1MSP","node01":"Org2MSP"')
+    with pytest.raises(AttestreeError, match="RECORD_DUPLICATE_KEY"):
+        Specification.from_bytes(twice)
+
+
+def test_c10_too_many_iterations_in_all_steps_together_are_refused():
+    steps = [STEP | {"name": f"s{number}", "iterations": 60_000} for number in range(2)]
+    assert code_of(changed("steps", steps)) == "PROCESS_VALUE"
+
+
+def test_iterations_count_through_all_steps():
+    single = {name: value for name, value in STEP.items() if name != "iterations"}
+    record = changed("steps", [single | {"name": "prepare", "kind": "single"}, STEP])
+    specification = Specification.from_dict(record)
+    assert specification.iterations == 11
+    names = [specification.step_at(iteration)[0].name for iteration in range(11)]
+    assert names == ["prepare"] + ["train"] * 10
+    assert specification.step_at(10)[1] == 1
+    with pytest.raises(AttestreeError, match="PROCESS_STEPS"):
+        specification.step_at(11)
+
+
+def test_a_nodes_overrides_change_its_parameters_and_hash_alone():
+    record = step(overrides={"node01": {"n_new": 20, "options": {"quota": "3.0"}}})
+    record["steps"][0]["parameters"] |= {"options": {"quota": "2.0", "rank": "kernel"}}
+    specification = Specification.from_dict(record)
+    one, two = specification.parameters("node01", 0), specification.parameters("node02", 0)
+    assert (one["n_new"], two["n_new"]) == (20, 10)
+    assert one["options"] == {"quota": "3.0", "rank": "kernel"}
+    assert two["options"] == {"quota": "2.0", "rank": "kernel"}
+    assert parameters_digest(one) != parameters_digest(two)
+    assert parameters_digest(one) == parameters_digest(specification.parameters("node01", 9))
+
+
+def test_the_parameter_hash_depends_on_everything_a_task_depends_on():
+    changes = [
+        parameters(n_new=11),
+        parameters(n_max=51),
+        parameters(n_share=9),
+        parameters(seed=1),
+        parameters(limits={"n_features": 31}),
+        parameters(schema_digest="sha256:" + "6" * 64),
+        parameters(options={"a": 1}),
+        step(synchronous=False),
+        step(iterations=11),
+        changed("initial_model", {"process": "p", "node": "n", "digest": DIGEST}),
+    ]
+    records = [SPECIFICATION, *changes]
+    digests = {parameters_digest(Specification.from_dict(r).parameters("node01", 0)) for r in records}
+    assert len(digests) == len(records)
+
+
+@given(st.data())
+def test_whatever_replaces_a_part_is_refused_by_code_or_accepted_in_one_form(data):
+    junk = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("sha256:"),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    )
+    record = copy.deepcopy(SPECIFICATION) | {
+        "topology_changes": [
+            {"iteration": 2, "topology": {"kind": "explicit", "edges": [["node01", "node02"]]}}
+        ],
+        "initial_model": {"process": "p", "node": "n", "digest": DIGEST},
+    }
+    record["steps"][0] |= {"overrides": {"node01": {"n_new": 3}}}
+    place = record
+    while isinstance(place, dict | list) and place:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            place[key] = data.draw(junk)
+            break
+        place = place[key]
+    try:
+        specification = Specification.from_dict(record)
+    except AttestreeError:
+        return
+    again = Specification.from_bytes(specification.to_bytes())
+    assert again.to_bytes() == specification.to_bytes()
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda i: st.lists(i) | st.dictionaries(st.text(), i),
+    )
+)
+def test_arbitrary_json_is_refused_by_code(record):
+    with pytest.raises(AttestreeError):
+        Specification.from_dict(record)
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_are_refused_by_code(raw):
+    with pytest.raises(AttestreeError):
+        Specification.from_bytes(raw)
+
+
+def test_the_documented_fields_are_those_of_the_code():
+    text = (Path(__file__).parents[3] / "docs/formats/process-v1.md").read_text()
+    record = Specification.from_dict(SPECIFICATION).to_dict()
+    for title, fields in (
+        ("Specification", record),
+        ("Step", record["steps"][0]),
+        ("Parameters", record["steps"][0]["parameters"]),
+    ):
+        section = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+        assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == fields.keys()
+
+
+def test_a_specification_is_a_record():
+    assert canonical.encode(json.loads(json.dumps(Specification.from_dict(SPECIFICATION).to_dict())))
