@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from chaincode.common.records import parse, time_text
-from chaincode.shim import Context, RefusalError
+from chaincode.shim import Context, RefusalError, composite_key
 from protocol import keys
 from protocol.errors import AttestreeError
 
@@ -78,6 +78,6 @@ def _from_bookmark(kind: str, parts: list[str], bookmark: str) -> str:
         keys.parse(key)
     except AttestreeError:
         raise RefusalError("BAD_ARGUMENT", "the bookmark is not one that this function returned") from None
-    if not key.startswith(keys.prefix(kind, *parts)):
+    if not key.startswith(composite_key(kind, parts)):
         raise RefusalError("BAD_ARGUMENT", "the bookmark belongs to another list")
     return key

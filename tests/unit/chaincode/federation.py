@@ -1,0 +1,206 @@
+"""A federation on the channel in memory: nodes FIT real trees and play their rounds as an executor would."""
+
+import base64
+import hashlib
+from functools import cache
+
+import numpy as np
+from scenario import DIGESTS, NODES, SPECIFICATION, Channel, changed
+
+from chaincode.execution_record import ExecutionRecord
+from chaincode.image import ImageRegistry
+from chaincode.model import Models
+from chaincode.orchestration import Orchestration
+from learning.fit import FitOptions, FitTask, fit
+from learning.rows import Rows
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.limits import TreeLimits
+from protocol.round import RoundResult, SlotRead, ensemble_digest
+from protocol.share import Share
+from protocol.signing import Action, SigningKey, sign_statement
+from protocol.task import Opening, TaskId, statement
+
+EXECUTION, MODEL = "execution-record", "model"
+N_FEATURES, N_NEW = 30, 10
+LIMITS = TreeLimits(N_FEATURES)
+TWO_ROUNDS = changed("steps", 0, "iterations", 2)
+__all__ = ["DIGESTS", "NODES", "SPECIFICATION", "Federation", "Player", "changed", "estimators"]
+
+
+@cache
+def estimators(node, iteration, n_new=N_NEW):
+    """FIT real trees for one round of a node; the counters follow those of the rounds before."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(node.encode()).digest()[:4], "big"))
+    X = rng.normal(size=(200, N_FEATURES))
+    rows = Rows.of(X, X[:, 0] + X[:, 1] * X[:, 2] > 1.5)
+    task = FitTask(node, iteration, iteration * n_new, n_new, 42, FitOptions(), LIMITS)
+    return tuple(fit(rows, task))
+
+
+class Federation(Channel):
+    """Four chaincodes, three organisations, and a running process of two of them."""
+
+    def __init__(self, specification=TWO_ROUNDS):
+        super().__init__(ImageRegistry(), Orchestration(), ExecutionRecord(), Models())
+        self.process = self.running(specification)
+        self.players = {node: Player(self, node) for node in specification["nodes"]}
+
+    def play(self, iteration, nodes=None):
+        """Play one whole round of all nodes, in order: everybody shares before anybody completes."""
+        players = [self.players[node] for node in nodes or self.players]
+        for player in players:
+            player.open(iteration)
+            player.share()
+        for player in players:
+            player.complete()
+
+
+class Player:
+    """One node, its executor and its learner: opens, shares, completes, and remembers what it signed."""
+
+    def __init__(self, federation, node):
+        self.federation, self.node = federation, node
+        self.member = federation.nodes[node]
+        self.ensemble, self.state, self.keys = {}, None, 0
+
+    def opening(self, iteration, **changes):
+        """Commit to what the ledger asks for, with a fresh key."""
+        self.task = TaskId(self.federation.process, self.node, iteration)
+        self.keys += 1
+        self.key = SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
+        context = self.federation.context(self.node, iteration)
+        record = {
+            "version": 1,
+            "public_key": str(self.key.verify_key),
+            "image_id": context["image"]["image_id"],
+            "manifest_digest": context["image"]["manifest_digest"],
+            "parameter_hash": context["parameters_digest"],
+            "schema_digest": context["schema_digest"],
+            "state": self.state,
+            "data": DIGESTS[7],
+            "sandbox": DIGESTS[8],
+        }
+        self.commitment = Opening.from_dict(record)
+        return record | changes
+
+    def call_open(self, iteration, **changes):
+        return (EXECUTION, "OpenTask", self.federation.process, self.node, iteration,
+                self.opening(iteration, **changes))  # fmt: skip
+
+    def open(self, iteration, **more):
+        return self.member.submit(*self.call_open(iteration), **more)
+
+    def fitted(self):
+        return estimators(self.node, self.task.iteration)
+
+    def signed(self, function, raw, key=None, action=None, **more):
+        """Sign a payload for this task and return the call that sends it in the transient map."""
+        action = action or (Action.SHARE if function == "Share" else Action.COMPLETE)
+        digest = Digest.of(raw)
+        signature = sign_statement(key or self.key, statement(self.task, self.commitment, action, digest))
+        field = "share" if function == "Share" else "result"
+        arguments = (EXECUTION, function, self.task.process, self.node, self.task.iteration, str(digest),
+                     signature.hex())  # fmt: skip
+        return arguments, {"transient": {field: raw}, **more}
+
+    def call_share(self, offered=None, **more):
+        share = Share(tuple(self.fitted() if offered is None else offered))
+        return self.signed("Share", share.to_bytes(), **more)
+
+    def share(self, offered=None, **more):
+        arguments, options = self.call_share(offered, **more)
+        return self.member.submit(*arguments, **options)
+
+    def share_code(self, offered=None, **more):
+        arguments, options = self.call_share(offered, **more)
+        return self.member.code(*arguments, **options)
+
+    def slots(self):
+        """Read the offers of this iteration and take everything."""
+        found = self.member.evaluate(EXECUTION, "Offers", self.task.process, self.node, self.task.iteration)
+        assert not found["missing"]
+        return [
+            SlotRead(slot["sender"], slot["iteration"], Digest.parse(slot["share"]),
+                     tuple(EstimatorId.parse(text) for text in slot["ids"]))
+            for slot in found["slots"]
+        ]  # fmt: skip
+
+    def result(self, **changes):
+        """The result of FIT, of GET taking every offer, and of a CROP that keeps the fifty first ids."""
+        created = [estimator.tree.digest for estimator in self.fitted()]
+        slots = changes.pop("slots", None)
+        slots = self.slots() if slots is None else slots
+        members = dict(self.ensemble)
+        members |= {estimator.id: estimator.tree.digest for estimator in self.fitted()}
+        for slot in slots:
+            for estimator_id in slot.taken:
+                members[estimator_id] = digest_of(estimator_id)
+        kept = dict(sorted(members.items())[:50])
+        self.after = kept
+        fields = {
+            "first": self.task.iteration * N_NEW,
+            "created": tuple(created),
+            "slots": tuple(slots),
+            "ensemble": tuple(kept),
+            "ensemble_digest": ensemble_digest(list(kept.items())),
+            "state": Digest.of(f"{self.node} {self.task.iteration}".encode()),
+            "metrics": {"auc": "0.97", "rows": 200},
+        }
+        return RoundResult(**(fields | changes))
+
+    def call_complete(self, result=None, **more):
+        return self.signed("Complete", (result or self.result()).to_bytes(), **more)
+
+    def complete(self, result=None, **more):
+        result = result or self.result()
+        arguments, options = self.call_complete(result, **more)
+        answer = self.member.submit(*arguments, **options)
+        self.ensemble, self.state = self.after, str(result.state)
+        return answer
+
+    def complete_code(self, result=None, **more):
+        arguments, options = self.call_complete(result, **more)
+        return self.member.code(*arguments, **options)
+
+    def call_publish(self, **changes):
+        """Publish the last ensemble, with the trees that were never shared."""
+        trees = changes.pop("trees", None)
+        if trees is None:
+            trees = [tree_of(estimator_id) for estimator_id in self.unshared()]
+        raw = Share(tuple(trees)).to_bytes()
+        fields = {
+            "estimators": [str(estimator_id) for estimator_id in self.ensemble],
+            "digest": str(ensemble_digest(list(self.ensemble.items()))),
+            "metrics": {"auc": "0.98"},
+        } | changes
+        arguments = (MODEL, "Publish", self.federation.process, self.node, *fields.values())
+        return (
+            ((*arguments, str(Digest.of(raw))), {"transient": {"trees": raw}}) if trees else (arguments, {})
+        )
+
+    def unshared(self):
+        ids = [str(estimator_id) for estimator_id in self.ensemble]
+        found = self.member.evaluate(EXECUTION, "Estimators", self.federation.process, ids)
+        return [EstimatorId.parse(text) for text in found["missing"]]
+
+    def publish(self, **changes):
+        arguments, options = self.call_publish(**changes)
+        return self.member.submit(*arguments, **options)
+
+    def publish_code(self, **changes):
+        arguments, options = self.call_publish(**changes)
+        return self.member.code(*arguments, **options)
+
+
+def tree_of(estimator_id):
+    iteration, place = divmod(estimator_id.counter, N_NEW)
+    return estimators(estimator_id.creator, iteration)[place]
+
+
+def digest_of(estimator_id):
+    return tree_of(estimator_id).tree.digest
+
+
+def in_base64(raw):
+    return base64.b64encode(raw).decode()
