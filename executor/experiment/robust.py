@@ -9,7 +9,7 @@ from executor.experiment.batch import Advance, run_cases
 from executor.experiment.compare import Difference, difference, resample
 from executor.experiment.engine import Case
 from executor.experiment.goals import Goal, at_least, at_most
-from executor.experiment.metrics import METRICS
+from executor.experiment.metrics import METRICS, TITLES
 from executor.experiment.outcome import Runs, gains, metric
 from executor.experiment.split import Split
 from executor.experiment.variant import Variant, paper_variant
@@ -137,7 +137,9 @@ class RobustResult:
         for topology, bounds in QUALITY.items():
             runs = self.runs[DEFAULT, topology, CLEAN]
             for name, bound in zip(METRICS, (*bounds, AP), strict=False):
-                goals.append(at_least(f"Default, {topology}, mean {name}", bound, metric(runs, name).mean()))
+                goals.append(
+                    at_least(f"Default, {topology}, mean {TITLES[name]}", bound, metric(runs, name).mean())
+                )
             worst = metric(runs, "recall").mean(axis=0).min()
             goals.append(at_least(f"Default, {topology}, worst node's recall", WORST_CLEAN, worst))
             shares = np.concatenate([run.share_bytes for run in runs]) / 1e3

@@ -63,6 +63,11 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @click.option("--async", "asynchronous", is_flag=True, help="Nodes act one at a time, in a random order.")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=4, show_default=True)
 @click.option("--nodes", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@click.option(
+    "--imbalance",
+    type=click.FloatRange(0, 1),
+    help="How far nodes' sizes stray from equal. [default: 0.7 as in the paper; other data 0.4]",
+)
 @options.data_option
 @click.option("--label", default="Class", show_default=True, help="The label column of --data: 0 or 1.")
 @several("--drop", help="A column of --data to leave out.")

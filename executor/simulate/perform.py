@@ -9,15 +9,17 @@ from typing import Any
 import click
 
 from executor.experiment.batch import pieces, run_cases
-from executor.experiment.data import is_fraud, load_fraud
+from executor.experiment.data import SOURCE, is_fraud, load_fraud
 from executor.experiment.engine import Case, make_topology
 from executor.experiment.progress import progress, say, versions
-from executor.experiment.split import PAPER_SEED, Split, split
+from executor.experiment.split import IMBALANCE, PAPER_SEED, Split, split
 from executor.experiment.synthetic import synthetic
 from executor.experiment.table import Table, read_csv
 from executor.experiment.variant import Choices, Variant, paper_variant
 from executor.simulate.comparison import compare
 from executor.simulate.report import as_json, print_comparison, write_comparison
+
+SAFE_IMBALANCE = 0.4  # below one half cut points never cross, so every node gets rows of both classes
 
 
 def perform(
@@ -28,6 +30,7 @@ def perform(
     asynchronous: bool,
     rounds: int,
     nodes: int,
+    imbalance: float | None,
     seeds: int,
     split_seed: tuple[int, ...],
     jobs: int,
@@ -39,7 +42,9 @@ def perform(
     printed_json = chosen.pop("as_json")
     table = _table(chosen)
     variants = _variants(chosen)
-    splits = [split(table, nodes, seed) for seed in _split_seeds(split_seed, len(variants))]
+    if imbalance is None:
+        imbalance = IMBALANCE if table.source == SOURCE else SAFE_IMBALANCE
+    splits = [split(table, nodes, seed, imbalance) for seed in _split_seeds(split_seed, len(variants))]
     for name in topology:
         make_topology(
             name, [node.name for node in splits[0].nodes], 0
