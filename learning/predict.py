@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from learning.compiled import choose
 from learning.errors import ParameterError, RowsError
-from learning.rows import as_features
+from learning.rows import Rows, as_features
 from protocol.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class Predictor:
         return cls(steps, roots, _weights(weights, len(trees)), n_features)
 
     def scores(self, X: Any, *, form: str | None = None) -> Floats:
-        """Return the weighted mean of P(anomalous) per row; 0.0 without trees."""
+        """Return the weighted mean of P(anomalous) per row, 0.0 without trees; `Rows` come checked."""
         return self._mean(X, vote=False, form=form)
 
     def votes(self, X: Any, *, form: str | None = None) -> Floats:
@@ -68,7 +68,7 @@ class Predictor:
         return (scores > threshold).astype(np.int8)
 
     def _mean(self, X: Any, *, vote: bool, form: str | None) -> Floats:
-        values = as_features(X)
+        values = X.X if isinstance(X, Rows) else as_features(X)
         if values.shape[1] < self.n_features:
             raise RowsError(
                 f"rows have {values.shape[1]} columns, a tree splits column {self.n_features - 1}",

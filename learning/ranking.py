@@ -99,7 +99,7 @@ class SupervisedRanking:
         weight = 1.0 / np.maximum(counts, 1)[self.rows.y]
         scores = []
         for estimator in estimators:
-            error = Predictor.of([estimator.tree]).scores(self.rows.X) - y
+            error = Predictor.of([estimator.tree]).scores(self.rows) - y
             scores.append(float(np.sum(weight * error * error)))
         return sorted(range(len(estimators)), key=lambda i: scores[i])[:k]
 

@@ -113,7 +113,7 @@ class HomeCheck:
 
         The reason names the rule and no figure: it is recorded, and figures would tell others about the rows.
         """
-        alarms = Predictor.of([tree]).scores(rows.X) > 0.5
+        alarms = Predictor.of([tree]).scores(rows) > 0.5
         anomalous = rows.y == 1
         normal = len(rows) - int(anomalous.sum())
         if normal and int(alarms[~anomalous].sum()) > self.max_alarms * normal:
