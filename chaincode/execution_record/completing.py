@@ -71,9 +71,7 @@ def _check_slots(ctx: Context, task: TaskId, result: RoundResult, terms: Terms, 
     for slot in result.slots:
         _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), terms)
     if terms.synchronous:
-        missing = sorted(set(terms.neighbours) - {slot.sender for slot in result.slots})
-        if missing:
-            raise StateError("RESULT_SLOT", f"the slot of {', '.join(missing[:5])} was not read")
+        _check_all_read(ctx, task, result, terms)
     taken = sorted({estimator_id for slot in result.slots for estimator_id in slot.taken})
     known = {**initial, **find_digests(ctx, task.process, taken)}
     return {estimator_id: known[estimator_id] for estimator_id in taken}
@@ -91,6 +89,17 @@ def _check_slot(task: TaskId, slot: SlotRead, share: Offered | None, terms: Term
     foreign = sorted(set(named) - set(share.ids))
     if foreign:
         raise StateError("RESULT_SLOT", f"{place} did not offer {_list(foreign)}")
+
+
+def _check_all_read(ctx: Context, task: TaskId, result: RoundResult, terms: Terms) -> None:
+    """Refuse a result that left out a neighbour, unless that one shared before it became a neighbour."""
+    read_from = {slot.sender for slot in result.slots}
+    unread = [sender for sender in terms.neighbours if sender not in read_from]
+    shares = find_shares(ctx, task.process, [(task.iteration, sender) for sender in unread])
+    for sender in unread:
+        share = shares.get((task.iteration, sender))
+        if share is None or task.node in share.recipients:
+            raise StateError("RESULT_SLOT", f"the slot of {sender} was not read")
 
 
 def _ensemble_after(ctx: Context, task: TaskId, head: Head) -> Members:

@@ -89,7 +89,8 @@ class Queries(LedgerContract):
     def offers(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
         """Return what the neighbours offered a node in exactly this iteration, and who has not shared yet.
 
-        A slot may hold the next iteration's share by the time it is read; a synchronous round reads this.
+        A slot may hold the next iteration's share by the time it is read; a synchronous round reads this,
+        and goes on when nobody is missing. Who became a neighbour after sharing offers nothing.
         """
         task = TaskId(process, node, iteration)
         neighbours = Terms.of(ctx, task).neighbours
@@ -106,7 +107,7 @@ class Queries(LedgerContract):
                 }
                 for share in offered
             ],
-            "missing": sorted(set(neighbours) - {share.task.node for share in offered}),
+            "missing": [sender for sender in neighbours if (iteration, sender) not in shares],
         }
 
     @evaluate
