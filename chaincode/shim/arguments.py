@@ -12,6 +12,7 @@ There is no float: two peers must read the same number.
 
 import inspect
 import json
+import math
 import re
 import typing
 from collections.abc import Callable, Sequence
@@ -97,9 +98,14 @@ def _boolean(raw: bytes) -> bool:
 
 def _json(raw: bytes) -> Any:
     try:
-        return json.loads(_text(raw), object_pairs_hook=_object, parse_constant=_no_constant)
+        found = json.loads(_text(raw), object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
+        if b"\\ud" in raw.lower():
+            json.dumps(found, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
     except (ValueError, RecursionError):
-        raise ArgumentError("must be JSON without duplicate names, NaN or infinities") from None
+        raise ArgumentError(
+            "must be JSON of valid text, without duplicate names, NaN or infinities"
+        ) from None
+    return found
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -109,8 +115,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _list_of(kind: type) -> Callable[[bytes], list[Any]]:

@@ -85,7 +85,7 @@ class Contract:
             raise
         except self.refusals as error:
             return Response(RefusalError.status, message=encode_error(*self.describe(error)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return error_response(error, ctx.tx_id)
 
     def describe(self, error: Exception) -> tuple[str, str]:
@@ -126,7 +126,7 @@ def encode(result: Any) -> bytes:
     return text.encode("utf-8")
 
 
-def error_response(error: Exception, tx_id: str) -> Response:
+def error_response(error: BaseException, tx_id: str) -> Response:
     """Turn an exception into what the client may know: a coded sentence, and of a bug only where to look."""
     if isinstance(error, ShimError):
         return Response(error.status, message=encode_error(error.code, str(error)))

@@ -78,7 +78,9 @@ class StreamError(ShimError):
 
 def encode_error(code: str, message: str) -> str:
     """Write the error a client parses: one JSON object with a code and a sentence."""
-    return json.dumps({"code": code, "message": message[:1000]}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps({"code": code, "message": message[:1000]}, ensure_ascii=False, separators=(",", ":"))
+    # An error that quotes what it refuses may hold a lone surrogate, which no message can carry.
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def decode_error(text: str) -> tuple[str | None, str]:

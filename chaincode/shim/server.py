@@ -71,7 +71,8 @@ class ChaincodeServer:
         self._sessions: set[Session] = set()
         self._lock = threading.Lock()
         self._stopping = False
-        self._server = grpc.server(ThreadPoolExecutor(STREAMS, thread_name_prefix="stream"), options=OPTIONS)
+        streams = ThreadPoolExecutor(STREAMS, thread_name_prefix="stream")
+        self._server = grpc.server(streams, options=OPTIONS, maximum_concurrent_rpcs=STREAMS)
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._connect)
         service = grpc.method_handlers_generic_handler(wire.CONNECT_SERVICE, {wire.CONNECT_METHOD: handler})
         self._server.add_generic_rpc_handlers((service,))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 from chaincode.shim import wire
 from chaincode.shim.context import Context
 from chaincode.shim.contract import Response, error_response
-from chaincode.shim.errors import ShimError, StreamError, encode_error
+from chaincode.shim.errors import StreamError, encode_error
 from chaincode.shim.transaction import Transaction
 from chaincode.shim.writes import PeerLimits
 
@@ -104,6 +104,8 @@ class Session:
         transaction = Transaction(message.channel_id, message.txid, self._outbox.put)
         key = (message.channel_id, message.txid)
         with self._changed:
+            if self._state == "lost":
+                return
             # A chaincode that calls this one twice may begin again before the first call is cleared away.
             running = self._running.get(key)
             duplicate, stopping = running is not None and not running.finished, self._stopping
@@ -159,7 +161,9 @@ class Session:
             self._complete(transaction, response, event)
         except StreamError:
             raise
-        except ShimError as error:
+        except (
+            Exception
+        ) as error:  # whatever it is: a transaction without an answer holds its client for a minute
             response = error_response(error, transaction.tx_id)
             self._complete(transaction, response, None)
         return response

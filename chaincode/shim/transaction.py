@@ -39,7 +39,9 @@ class Transaction:
             try:
                 answer = self._answers.get(timeout=ANSWER_SECONDS)
             except Empty:
-                raise StreamError(f"the peer left a request unanswered for {ANSWER_SECONDS:.0f} s") from None
+                # A late answer must not be taken for the answer to a later request.
+                self._lost = StreamError(f"the peer left a request unanswered for {ANSWER_SECONDS:.0f} s")
+                raise self._lost from None
         if isinstance(answer, StreamError):
             raise answer
         if answer.type == wire.Message.RESPONSE:

@@ -52,6 +52,8 @@ class Typed(Contract):
             "bug": ValueError("secret-value"),
             "recursion": RecursionError(),
             "memory": MemoryError(),
+            "exit": SystemExit(0),
+            "surrogate": RefusalError("MINE", "bad name \ud800"),
         }[how]
 
     def hidden(self, ctx: Context) -> str:
@@ -112,7 +114,20 @@ def test_text_that_is_not_utf8_is_refused(typed):
 
 
 @pytest.mark.parametrize(
-    "extra", ["", "[]", "3", "{", '{"a":1,"a":2}', '{"a":NaN}', '{"a":-Infinity}', b"\xff", "[" * 200_000]
+    "extra",
+    [
+        "",
+        "[]",
+        "3",
+        "{",
+        '{"a":1,"a":2}',
+        '{"a":NaN}',
+        '{"a":-Infinity}',
+        '{"a":1e400}',
+        '{"a":"\\ud800"}',
+        b"\xff",
+        "[" * 200_000,
+    ],
 )
 def test_json_that_two_readers_could_read_differently_is_refused(typed, extra):
     assert typed.run("lists", "[]", "[]", extra).code == "BAD_ARGUMENT"
@@ -141,7 +156,11 @@ def test_refusals_keep_their_code_and_sentence(typed):
     assert typed.run("raises", "coded").message == '{"code":"ELSEWHERE","message":"their reason"}'
 
 
-@pytest.mark.parametrize("how", ["bug", "recursion", "memory", "absent"])
+def test_refusal_that_quotes_a_lone_surrogate_still_arrives(typed):
+    assert typed.run("raises", "surrogate").message == '{"code":"MINE","message":"bad name ?"}'
+
+
+@pytest.mark.parametrize("how", ["bug", "recursion", "memory", "exit", "absent"])
 def test_unexpected_exception_becomes_an_error_without_its_text(typed, how):
     outcome = typed.run("raises", how)
     assert (outcome.status, outcome.code) == (500, "INTERNAL")

@@ -6,7 +6,18 @@ import time
 import grpc
 import pytest
 
-from chaincode.shim import ChaincodeServer, Context, Contract, MisuseError, Tls, evaluate, submit, wire
+from chaincode.shim import (
+    ChaincodeServer,
+    Context,
+    Contract,
+    MisuseError,
+    Tls,
+    evaluate,
+    submit,
+    transaction,
+    wire,
+)
+from chaincode.shim.server import STREAMS
 from chaincode.shim.session import Session
 
 M = wire.Message
@@ -138,6 +149,28 @@ def test_e1_lost_stream_wakes_transactions_that_wait(serve, caplog):
     assert wait_until(lambda: contract.errors)
     assert contract.errors[0].code == "STREAM_LOST"
     assert wait_until(lambda: "given up" in caplog.text)
+
+
+def test_request_left_unanswered_ends_the_transactions_wait(serve, monkeypatch):
+    monkeypatch.setattr(transaction, "ANSWER_SECONDS", 0.2)
+    contract = Held()
+    _, peer = serve(contract)
+    peer.script[M.GET_STATE] = lambda *_: None
+    peer.begin("read", "k")
+    assert wait_until(lambda: contract.errors)
+    assert contract.errors[0].code == "STREAM_LOST"
+
+
+def test_streams_beyond_the_limit_are_refused_and_the_others_served(serve):
+    server, first = serve()
+    others = [serve.connect(server.address) for _ in range(STREAMS - 1)]
+    surplus = grpc.insecure_channel(server.address)
+    call = surplus.stream_stream("/protos.Chaincode/Connect")(iter([]))
+    with pytest.raises(grpc.RpcError) as refused:
+        next(call)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    surplus.close()
+    assert all(peer.run("metadata").status == 200 for peer in (first, *others))
 
 
 def test_e1_peer_that_comes_back_is_served_again(serve):
