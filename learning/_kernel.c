@@ -196,6 +196,21 @@ static double child_kernel(const Forest *f, const double *scratch, int32_t width
     return scratch[(size_t)(a - base) * (size_t)width + (size_t)(b - first)];
 }
 
+/* The first entry of order[low..high) that is not below `first`. */
+static int32_t from(const int32_t *order, int32_t low, int32_t high, int32_t first)
+{
+    if (low < high && order[low] >= first)
+        return low;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (order[middle] < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Add to sums[0] (sums[1]) what tree i and the trees of nodes [first, last) share beyond single nodes, found through
  * an equal left (only an equal right) child label. */
 static void match(Forest *f, int i, int32_t first, int32_t last, double decay, double *scratch, double **sums)
@@ -208,12 +223,9 @@ static void match(Forest *f, int i, int32_t first, int32_t last, double decay, d
             const int32_t bucket = f->bucket[side][v];
             if (bucket < 0)
                 continue;
-            for (int32_t e = f->head[side][bucket]; e < f->end[side][bucket]; e++) {
-                const int32_t w = f->order[side][e];
-                if (w < first)
-                    continue;
-                if (w >= last)
-                    break;
+            const int32_t *order = f->order[side], end = f->end[side][bucket];
+            for (int32_t e = from(order, f->head[side][bucket], end, first); e < end && order[e] < last; e++) {
+                const int32_t w = order[e];
                 const Node *q = &f->nodes[w];
                 if (side && same(p->left_label, q->left_label))
                     continue;
