@@ -126,7 +126,7 @@ def _p_greedy(trees: list[Tree], report: Report, fit_seconds: float) -> None:
 
 
 def _hostile(trees: list[Tree], report: Report, fit_seconds: float) -> None:
-    """Chains of 255 nodes on one feature, all different: every node of one matches every node of the others."""
+    """Chains of 255 nodes on one feature, all different: every node matches every node of every other."""
     nodes = 511
     feature = np.array([0, -1] * 255 + [-1])
     left, right = np.full(nodes, -1), np.full(nodes, -1)
