@@ -1,0 +1,85 @@
+"""The image chaincode on live peers, through the peer CLI: every function, every kind of refusal."""
+
+import pytest
+from support.channel import (
+    DIGESTS,
+    IMAGE,
+    REPOSITORY,
+    Member,
+    admin1,
+    auditor2,
+    register,
+    scientist1,
+    scientist2,
+    unique,
+)
+
+
+@pytest.fixture(scope="module")
+def version() -> str:
+    made = unique("1")
+    register(made)
+    return made
+
+
+def test_registered_version_is_read_by_another_organisation_with_its_provenance(version: str) -> None:
+    record = auditor2.evaluate("image", "Get", IMAGE, version)
+    assert record["image"]["image_id"] == DIGESTS[2]
+    assert record["status"] == "registered"
+    assert record["registered"]["organisation"] == "Org1MSP"
+    assert record["registered"]["identity"] == "data-scientist"
+    (item,) = auditor2.evaluate("image", "History", IMAGE, version)["items"]
+    assert item["tx"] == record["registered"]["tx"]
+    assert item["value"] == record
+
+
+def test_list_is_paged_and_filtered(version: str) -> None:
+    found, bookmark = [], None
+    while bookmark != "":
+        page = auditor2.evaluate("image", "List", "Org1MSP", 2, bookmark or "")
+        found += [item["image"]["version"] for item in page["items"]]
+        bookmark = page["bookmark"]
+    assert version in found
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    "digest", ["sha256:" + "a" * 63, "sha256:" + "A" * 64, "sha512:" + "a" * 128, "a" * 64]
+)
+def test_a8_odd_hash_is_refused(digest: str) -> None:
+    code = scientist1.code("image", "Register", IMAGE, unique("1"), digest, DIGESTS[2], REPOSITORY)
+    assert code.startswith("DIGEST_")
+
+
+def test_a_version_is_written_once(version: str) -> None:
+    again = ("image", "Register", IMAGE, version, DIGESTS[1], DIGESTS[9], REPOSITORY)
+    assert scientist1.code(*again) == "IMAGE_EXISTS"
+    assert scientist2.code(*again) == "IMAGE_EXISTS"
+
+
+def test_c16_roles_are_read_from_the_certificate() -> None:
+    call = ("image", "Register", IMAGE, unique("1"), DIGESTS[1], DIGESTS[2], REPOSITORY)
+    assert admin1.code(*call) == "ACCESS_ROLE"
+    assert auditor2.code(*call) == "ACCESS_ROLE"
+    assert Member("org1", "node01").code(*call) == "ACCESS_ROLE"
+
+
+def test_c2_only_the_registering_organisation_retires(version: str) -> None:
+    assert scientist2.code("image", "Retire", IMAGE, version, "") == "ACCESS_ORGANISATION"
+    admin1.submit("image", "Retire", IMAGE, version, "replaced")
+    record = auditor2.evaluate("image", "Get", IMAGE, version)
+    assert (record["status"], record["retired"]["reason"]) == ("retired", "replaced")
+    assert admin1.code("image", "Retire", IMAGE, version, "") == "LIFECYCLE_TRANSITION"
+    assert len(auditor2.evaluate("image", "History", IMAGE, version)["items"]) == 2
+
+
+def test_unknown_version_and_function_are_refused() -> None:
+    assert auditor2.code("image", "Get", IMAGE, unique("0")) == "IMAGE_UNKNOWN"
+    assert auditor2.code("image", "Delete", IMAGE, "1") == "UNKNOWN_FUNCTION"
+    assert auditor2.code("image", "Get", IMAGE) == "BAD_ARGUMENT_COUNT"
+
+
+def test_e12_every_read_gives_the_same_bytes_on_all_peers(version: str) -> None:
+    # The CLI compares what the peers endorsed, so a read that is submitted to all of them shows a difference.
+    for call in (("Get", IMAGE, version), ("List", "", 5, ""), ("History", IMAGE, version), ("metadata",)):
+        auditor2.submit("image", *call)

@@ -1,0 +1,226 @@
+"""The orchestration chaincode on live peers, through the peer CLI: a process from proposal to its end."""
+
+import base64
+import os
+
+import pytest
+from support.channel import (
+    DIGESTS,
+    Member,
+    admin1,
+    admin2,
+    auditor1,
+    auditor2,
+    register,
+    scientist1,
+    scientist2,
+    specification,
+    unique,
+)
+from support.network import ROOT
+
+from protocol.digest import Digest
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId
+from protocol.round import RoundResult, ensemble_digest
+from protocol.signing import Action, SigningKey, sign_statement
+from protocol.task import Opening, TaskId, statement
+from protocol.tree import Tree
+
+HERE = "orchestration"
+
+
+def nodes_of(organisation: str) -> list[str]:
+    """The nodes that the network enrolled for an organisation."""
+    state = (
+        ROOT / "network/state" / os.environ["ATTESTREE_PROJECT"] / "organisations" / organisation / "users"
+    )
+    return sorted(path.name for path in state.iterdir() if path.name.startswith("node"))
+
+
+@pytest.fixture(scope="module")
+def nodes(network: None) -> dict[str, str]:
+    return {nodes_of("org1")[0]: "Org1MSP", nodes_of("org2")[0]: "Org2MSP"}
+
+
+@pytest.fixture(scope="module")
+def version(network: None) -> str:
+    made = unique("1")
+    register(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def process(version: str, nodes: dict[str, str]) -> str:
+    """A process that both organisations have accepted and that runs."""
+    made = unique("process")
+    scientist1.submit(HERE, "Create", specification(made, version, nodes))
+    digest = auditor2.evaluate(HERE, "Get", made)["specification_digest"]
+    assert admin1.code(HERE, "Start", made) == "PROCESS_UNACCEPTED"
+    admin1.submit(HERE, "Accept", made, digest)
+    assert scientist2.code(HERE, "Accept", made, DIGESTS[0]) == "PROCESS_DIGEST"
+    scientist2.submit(HERE, "Accept", made, digest)
+    admin2.submit(HERE, "Start", made)
+    return made
+
+
+def test_running_process_shows_its_status_history_and_contexts(process: str, nodes: dict[str, str]) -> None:
+    status = auditor2.evaluate(HERE, "Status", process)
+    assert (status["status"], status["iteration"], status["missing"]) == ("running", 0, [])
+    assert [(node["node"], node["next"]) for node in status["nodes"]] == [(name, 0) for name in sorted(nodes)]
+    history = auditor1.evaluate(HERE, "History", process, 10, "")
+    assert [item["value"]["status"] for item in history["items"]] == [
+        "running",
+        "proposed",
+        "proposed",
+        "proposed",
+    ]
+    first, second = sorted(nodes)
+    context = auditor1.evaluate(HERE, "TaskContext", process, first, 0)
+    assert (context["neighbours"], context["image"]["image_id"]) == ([second], DIGESTS[2])
+    assert auditor1.evaluate(HERE, "ModelContext", process)["nodes"] == nodes
+    listed, bookmark = [], None
+    while bookmark != "":
+        page = auditor1.evaluate(HERE, "List", "running", 50, bookmark or "")
+        listed += [item["process"] for item in page["items"]]
+        bookmark = page["bookmark"]
+    assert process in listed
+
+
+def test_c10_specifications_that_cannot_run_are_refused(version: str, nodes: dict[str, str]) -> None:
+    name = unique("process")
+    good = specification(name, version, nodes)
+    assert scientist1.code(HERE, "Create", good | {"organisations": []}) == "PROCESS_CONSORTIUM"
+    assert (
+        scientist1.code(HERE, "Create", good | {"organisations": ["Org1MSP", "Org2MSP"] * 2})
+        == "PROCESS_CONSORTIUM"
+    )
+    assert scientist1.code(HERE, "Create", good | {"nodes": {}}) == "PROCESS_NODES"
+    assert (
+        scientist1.code(HERE, "Create", specification(name, version, nodes, iterations=0)) == "PROCESS_VALUE"
+    )
+    assert scientist1.code(HERE, "Create", specification(name, unique("9"), nodes)) == "IMAGE_UNKNOWN"
+    assert scientist1.code(HERE, "Create", "not json") == "BAD_ARGUMENT"
+
+
+def test_process_id_is_unique(process: str, version: str, nodes: dict[str, str]) -> None:
+    assert scientist2.code(HERE, "Create", specification(process, version, nodes)) == "PROCESS_EXISTS"
+
+
+def test_c1_organisation_outside_the_consortium_is_denied(version: str, nodes: dict[str, str]) -> None:
+    name = unique("process")
+    own = {node: organisation for node, organisation in nodes.items() if organisation == "Org1MSP"}
+    assert scientist2.code(HERE, "Create", specification(name, version, own)) == "ACCESS_ORGANISATION"
+    scientist1.submit(HERE, "Create", specification(name, version, own))
+    assert admin2.code(HERE, "Accept", name) == "ACCESS_ORGANISATION"
+    assert admin2.code(HERE, "Abort", name, "not mine") == "ACCESS_ORGANISATION"
+    assert auditor1.code(HERE, "Accept", name) == "ACCESS_ROLE"
+    admin1.submit(HERE, "Abort", name, "a test")
+    assert auditor2.evaluate(HERE, "Get", name)["ended"]["reason"] == "a test"
+
+
+def test_c2_progress_is_written_by_execution_record_alone(process: str, nodes: dict[str, str]) -> None:
+    node = min(nodes)
+    member = Member("org1", node)
+    assert member.code(HERE, "Advance", process, node, 0) == "ACCESS_CHAINCODE"
+    assert member.code("probe", "relay", HERE, ["Advance", process, node, "0"]) == "ACCESS_CHAINCODE"
+    assert admin1.code(HERE, "Complete", process) == "PROCESS_UNFINISHED"
+
+
+def test_c2_nobody_makes_another_organisations_node_leave(process: str, nodes: dict[str, str]) -> None:
+    assert admin2.code(HERE, "Leave", process, min(nodes), 1) == "ACCESS_ORGANISATION"
+
+
+def test_topology_and_image_change_by_consent_of_both(process: str, nodes: dict[str, str]) -> None:
+    topology = (HERE, "ChangeTopology", process, 2, {"kind": "disconnected"})
+    scientist1.submit(*topology)
+    assert auditor1.evaluate(HERE, "TaskContext", process, min(nodes), 2)["neighbours"] == [max(nodes)]
+    assert scientist1.code(*topology) == "PROCESS_ACCEPTED"
+    scientist2.submit(*topology)
+    assert auditor1.evaluate(HERE, "TaskContext", process, min(nodes), 2)["neighbours"] == []
+    newer = unique("2")
+    register(newer)
+    update = (HERE, "UpdateImage", process, 3, newer)
+    admin1.submit(*update)
+    admin2.submit(*update)
+    assert auditor2.evaluate(HERE, "TaskContext", process, max(nodes), 3)["image"]["version"] == newer
+    assert auditor2.evaluate(HERE, "TaskContext", process, max(nodes), 2)["image"]["version"] != newer
+
+
+def test_c11_c12_nodes_join_and_leave(process: str, nodes: dict[str, str]) -> None:
+    other = nodes_of("org1")[1]
+    admin1.submit(HERE, "Join", process, other, "Org1MSP", 1)
+    assert auditor2.evaluate(HERE, "TaskContext", process, other, 1)["active"] is True
+    assert admin1.code(HERE, "Join", process, other, "Org1MSP", 2) == "NODE_ACTIVE"
+    Member("org1", other).submit(HERE, "Leave", process, other, 2, "done here")
+    assert auditor2.evaluate(HERE, "TaskContext", process, other, 2)["active"] is False
+    kinds = [change["kind"] for change in auditor2.evaluate(HERE, "Status", process)["changes"]]
+    assert kinds[-2:] == ["join", "leave"]
+
+
+def test_e12_every_read_gives_the_same_bytes_on_all_peers(process: str, nodes: dict[str, str]) -> None:
+    # The CLI compares what the peers endorsed, so a read that is submitted to all of them shows a difference.
+    for call in (
+        ("Get", process),
+        ("List", "", 5, ""),
+        ("Status", process),
+        ("History", process),
+        ("TaskContext", process, min(nodes), 0),
+        ("ModelContext", process),
+        ("metadata",),
+    ):
+        auditor1.submit(HERE, *call)
+
+
+def test_single_step_runs_to_completion(version: str, nodes: dict[str, str]) -> None:
+    name, node = unique("process"), min(nodes)
+    member = Member("org1", node)
+    single = specification(name, version, {node: "Org1MSP"}, kind="single", iterations=1)
+    scientist1.submit(HERE, "Create", single)
+    admin1.submit(HERE, "Accept", name)
+    admin1.submit(HERE, "Start", name)
+    play_single_task(member, name, node)
+    status = auditor2.evaluate(HERE, "Status", name)
+    assert (status["iteration"], status["nodes"][0]["completed"]) == (None, 0)
+    assert admin2.code(HERE, "Complete", name) == "ACCESS_ORGANISATION"
+    member.submit(HERE, "Complete", name)
+    assert auditor2.evaluate(HERE, "Get", name)["status"] == "completed"
+    assert admin1.code(HERE, "Abort", name, "too late") == "LIFECYCLE_TRANSITION"
+
+
+def play_single_task(member: Member, process: str, node: str) -> None:
+    """Open the task, sign a result with one single-leaf tree, complete."""
+    context = member.evaluate(HERE, "TaskContext", process, node, 0)
+    key = SigningKey(os.urandom(32))
+    opening = {
+        "version": 1,
+        "public_key": str(key.verify_key),
+        "image_id": context["image"]["image_id"],
+        "manifest_digest": context["image"]["manifest_digest"],
+        "parameter_hash": context["parameters_digest"],
+        "schema_digest": context["schema_digest"],
+        "state": None,
+        "data": DIGESTS[7],
+        "sandbox": DIGESTS[8],
+    }
+    member.submit("execution-record", "OpenTask", process, node, 0, opening)
+    tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
+    estimator = Estimator(EstimatorId(node, 0), tree)
+    result = RoundResult(
+        first=0,
+        created=(tree.digest,),
+        slots=(),
+        ensemble=(estimator.id,),
+        ensemble_digest=ensemble_digest([(estimator.id, tree.digest)]),
+        state=Digest.of(b"state"),
+        metrics={},
+    )
+    raw = result.to_bytes()
+    task = TaskId(process, node, 0)
+    signature = sign_statement(
+        key, statement(task, Opening.from_dict(opening), Action.COMPLETE, Digest.of(raw))
+    )
+    payload = base64.b64encode(raw).decode()
+    member.submit(
+        "execution-record", "Complete", process, node, 0, str(Digest.of(raw)), signature.hex(), payload
+    )
