@@ -41,9 +41,15 @@ def estimators(node, iteration, n_new=N_NEW):
 class Federation(Channel):
     """Four chaincodes, three organisations, and a running process of two of them."""
 
-    def __init__(self, specification=TWO_ROUNDS):
+    def __init__(self, specification=TWO_ROUNDS, started=True):
         super().__init__(ImageRegistry(), Orchestration(), ExecutionRecord(), Models())
-        self.process = self.running(specification)
+        for node, organisation in specification["nodes"].items():
+            self.nodes[node] = self.member(node, organisation, role="node", node=node)
+        if started:
+            self.process = self.running(specification)
+        else:
+            self.register()
+            self.process = self.create(specification)["process"]
         self.players = {node: Player(self, node) for node in specification["nodes"]}
 
     def play(self, iteration, nodes=None):

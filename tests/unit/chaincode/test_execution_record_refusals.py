@@ -1,12 +1,17 @@
 """What the execution record refuses: keys and signatures (B), processes and authorisation (C)."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, changed, estimators
+from ledger import KEY
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.round import ensemble_digest
 from protocol.share import Share
 from protocol.signing import Action, SigningKey
 
@@ -94,10 +99,6 @@ def test_b4_signed_by_an_old_key_after_a_relaunch_is_refused(federation, opened)
 
 
 def test_b5_signed_by_the_organisations_certificate_is_refused(opened):
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from ledger import KEY
-
     arguments, options = opened.call_share()
     signature = KEY.sign(b"whatever the certificate signs", ec.ECDSA(hashes.SHA256()))
     assert opened.member.code(*arguments[:-1], signature.hex(), **options) == "SIGNATURE_INPUT"
@@ -212,14 +213,7 @@ def test_c5_c9_results_in_flight_when_the_process_is_closed_are_refused(federati
 
 
 def test_c5_no_task_before_the_start():
-    federation = Federation.__new__(Federation)
-    from federation import ExecutionRecord, ImageRegistry, Models, Orchestration, Player
-    from scenario import Channel
-
-    Channel.__init__(federation, ImageRegistry(), Orchestration(), ExecutionRecord(), Models())
-    federation.register()
-    federation.process = federation.create(TWO_ROUNDS)["process"]
-    player = Player(federation, "node01")
+    player = Federation(started=False).players["node01"]
     assert player.member.code(*player.call_open(0)) == "PROCESS_NOT_RUNNING"
 
 
@@ -338,8 +332,6 @@ def test_c6_results_announce_the_counters_that_follow(shared):
 
 
 def test_results_take_what_was_offered(federation, shared):
-    from dataclasses import replace
-
     good = shared.result()
     first, second = good.slots
     stranger = EstimatorId("node03", 0)
@@ -357,8 +349,6 @@ def test_results_take_what_was_offered(federation, shared):
 
 
 def test_refused_offers_are_recorded(federation, shared):
-    from dataclasses import replace
-
     first, second = shared.slots()
     refused = tuple((estimator_id, "HOME_CHECK") for estimator_id in first.taken[:4])
     first = replace(first, taken=first.taken[4:], refused=refused)
@@ -368,10 +358,6 @@ def test_refused_offers_are_recorded(federation, shared):
 
 
 def test_ensembles_come_from_fit_get_and_before(federation, shared):
-    from dataclasses import replace
-
-    from protocol.round import ensemble_digest
-
     good = shared.result()
     assert shared.complete_code(replace(good, ensemble_digest=DIGEST)) == "RESULT_ENSEMBLE"
     unknown = tuple(sorted((*good.ensemble, EstimatorId("node03", 0))))
