@@ -176,8 +176,13 @@ deploy_chaincodes() {
   for org in $(organisations); do services+=("chaincode.$org"); done
   quietly "start the chaincode services" compose up -d "${services[@]}"
   for_each chaincodes deploy
-  for org in $(organisations); do
-    eventually 90 "chaincode.$org answers its peer" as "$org" admin chaincode query -C "$CHANNEL" -n probe -c '{"Args":["whoami"]}'
+  for_each organisations await_chaincodes
+}
+
+await_chaincodes() { # ORG
+  local name
+  for name in $(chaincodes); do
+    eventually 90 "$name of $1 answers its peer" as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
   done
 }
 

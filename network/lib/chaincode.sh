@@ -4,7 +4,7 @@
 # own peer reports it, and in the definition's version, where every organisation approves it.
 
 # NAME:PORT, the port inside the organisation's chaincode container.
-CHAINCODES=(probe:9001)
+CHAINCODES=(probe:9001 image:9002 orchestration:9003 execution-record:9004 model:9005)
 CHAINCODE_VERSION=0.1.0
 
 chaincodes() { printf '%s\n' "${CHAINCODES[@]%%:*}"; }
