@@ -12,6 +12,7 @@ from chaincode.common.calls import ORCHESTRATION
 from chaincode.common.records import VERSION
 from chaincode.execution_record import documentation, writing
 from chaincode.execution_record.completing import check_result
+from chaincode.execution_record.initial import initial_members
 from chaincode.execution_record.queries import Queries
 from chaincode.execution_record.records import Signed, Task
 from chaincode.execution_record.sharing import admit
@@ -57,7 +58,7 @@ class ExecutionRecord(Queries):
         terms.check_next(task)
         commitment = Opening.from_dict(opening)
         terms.check_opening(commitment)
-        _check_state(ctx, task, commitment)
+        _check_state(ctx, task, commitment, terms)
         before = find_task(ctx, task)
         was = _state_now(ctx, before)
         opened = Task(
@@ -261,11 +262,14 @@ def _state_now(ctx: Context, task: Task | None) -> TaskState:
     return TaskState.EXPIRED if unfinished and task.expired(ctx.time) else task.state
 
 
-def _check_state(ctx: Context, task: TaskId, opening: Opening) -> None:
+def _check_state(ctx: Context, task: TaskId, opening: Opening, terms: Terms) -> None:
+    """Return if the task goes on where the node stopped, or begins with a model that is what it should be."""
     head = find_head(ctx, task.process, task.node)
     expected = None if head is None else head.state
     if opening.state != expected:
         raise StateError("STATE_MISMATCH", f"{task.node} left state {expected}, not {opening.state}")
+    if head is None:
+        initial_members(ctx, terms)
 
 
 def _claim_key(ctx: Context, task: Task, opening: Opening) -> None:

@@ -75,7 +75,7 @@ class Player:
         self.task = TaskId(self.federation.process, self.node, iteration)
         self.keys += 1
         self.key = SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
-        context = self.federation.context(self.node, iteration)
+        context = self.federation.context(self.node, iteration, self.federation.process)
         record = {
             "version": 1,
             "public_key": str(self.key.verify_key),
