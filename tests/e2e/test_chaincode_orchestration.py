@@ -4,6 +4,8 @@ import base64
 import os
 
 import pytest
+from fabric_protos.peer import chaincode_pb2 as chaincode
+from fabric_protos.peer import proposal_pb2 as proposals
 from support.channel import (
     DIGESTS,
     Member,
@@ -17,7 +19,8 @@ from support.channel import (
     specification,
     unique,
 )
-from support.network import ROOT
+from support.gateway import Gateway, GatewayError
+from support.network import PROJECT, ROOT
 
 from protocol.digest import Digest
 from protocol.estimator import Estimator
@@ -28,13 +31,17 @@ from protocol.task import Opening, TaskId, statement
 from protocol.tree import Tree
 
 HERE = "orchestration"
+STATE = ROOT / "network/state" / PROJECT
+
+
+def peer_port(organisation: str) -> int:
+    """The port at which an organisation's peer answers on this host."""
+    return int(f"{os.environ.get('ATTESTREE_PORTS', '7')}{organisation.removeprefix('org')}51")
 
 
 def nodes_of(organisation: str) -> list[str]:
     """The nodes that the network enrolled for an organisation."""
-    state = (
-        ROOT / "network/state" / os.environ["ATTESTREE_PROJECT"] / "organisations" / organisation / "users"
-    )
+    state = STATE / "organisations" / organisation / "users"
     return sorted(path.name for path in state.iterdir() if path.name.startswith("node"))
 
 
@@ -125,6 +132,44 @@ def test_c2_progress_is_written_by_execution_record_alone(process: str, nodes: d
     assert member.code(HERE, "Advance", process, node, 0) == "ACCESS_CHAINCODE"
     assert member.code("probe", "relay", HERE, ["Advance", process, node, "0"]) == "ACCESS_CHAINCODE"
     assert admin1.code(HERE, "Complete", process) == "PROCESS_UNFINISHED"
+
+
+@pytest.mark.parametrize(
+    ("addressed", "named", "code"),
+    [
+        ("orchestration", "execution-record", "ACCESS_CHAINCODE"),
+        ("execution-record", "orchestration", "UNKNOWN_FUNCTION"),
+    ],
+)
+def test_c2_proposal_that_names_two_chaincodes_runs_the_addressed_one(
+    process: str, nodes: dict[str, str], addressed: str, named: str, code: str
+) -> None:
+    node = min(nodes)
+    liar = Liar(STATE, "org1", node, port=peer_port("org1"))
+    liar.named = named
+    try:
+        with pytest.raises(GatewayError) as refusal:
+            liar.evaluate(addressed, "Advance", process, node, 0)
+    finally:
+        liar.close()
+    assert refusal.value.code == code
+
+
+class Liar(Gateway):
+    """A client whose proposal addresses one chaincode in its header and names another in its payload."""
+
+    named = ""
+
+    def _proposal(self, name, arguments, transient):
+        tx_id, signed = super()._proposal(name, arguments, transient)
+        made = proposals.Proposal.FromString(signed.proposal_bytes)
+        payload = proposals.ChaincodeProposalPayload.FromString(made.payload)
+        call = chaincode.ChaincodeInvocationSpec.FromString(payload.input)
+        call.chaincode_spec.chaincode_id.name = self.named
+        payload.input = call.SerializeToString()
+        made.payload = payload.SerializeToString()
+        raw = made.SerializeToString()
+        return tx_id, proposals.SignedProposal(proposal_bytes=raw, signature=self._sign(raw))
 
 
 def test_c2_nobody_makes_another_organisations_node_leave(process: str, nodes: dict[str, str]) -> None:
