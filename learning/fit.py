@@ -23,7 +23,7 @@ from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
 from protocol.tree import Tree, TreeLimits
 
-KINDS = ("plain", "balanced", "undersampled", "regressor")
+KINDS = ("plain", "balanced", "extra", "undersampled", "regressor")
 REGRESSOR_DEPTH = 10
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -34,6 +34,7 @@ class FitOptions:
 
     plain         the paper's forest: bootstrap, sqrt(d) features per split, grown until pure
     balanced      the same, both classes of the bootstrap weighing alike
+    extra         all rows, both classes weighing alike, random thresholds, half the features per split
     undersampled  all anomalies and at most `normals` normal rows per anomaly, drawn for each tree
     regressor     regression trees on all features, at most 10 deep
 
@@ -133,8 +134,11 @@ def _sample(rows: Rows, options: FitOptions, rng: np.random.Generator) -> _Sampl
         chosen = np.sort(np.concatenate([anomalies, normals]))
         X, y = X[chosen], y[chosen]
     n = len(y)
-    weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
-    if options.kind == "balanced":
+    if options.kind == "extra":
+        weight = np.ones(n)
+    else:
+        weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+    if options.kind in ("balanced", "extra"):
         per_class = np.bincount(y, weights=weight, minlength=2)
         weight *= (n / (2.0 * np.maximum(per_class, 1.0)))[y]
     return _Sample(X, y, weight)
@@ -151,6 +155,8 @@ def _grow(
     }
     if options.kind == "regressor":
         tree = DecisionTreeRegressor(**shape)
+    elif options.kind == "extra":
+        tree = DecisionTreeClassifier(splitter="random", criterion="entropy", max_features=0.5, **shape)
     else:
         tree = DecisionTreeClassifier(max_features="sqrt", **shape)
     # scikit-learn's search for missing values refuses read-only rows.
