@@ -11,6 +11,7 @@ from chaincode.common import Role, allow, caller_of, provenance, time_text, writ
 from chaincode.common.calls import ORCHESTRATION
 from chaincode.common.records import VERSION
 from chaincode.execution_record import documentation, writing
+from chaincode.execution_record.closing import Closing, state_now
 from chaincode.execution_record.completing import check_result
 from chaincode.execution_record.initial import initial_members
 from chaincode.execution_record.queries import Queries
@@ -20,10 +21,9 @@ from chaincode.execution_record.signature import is_replay, verify
 from chaincode.execution_record.store import find_head, find_task, get_task, put_task
 from chaincode.execution_record.terms import Terms
 from chaincode.shim import Context, submit
-from protocol import canonical, keys
+from protocol import keys
 from protocol.digest import Digest
-from protocol.errors import RecordError, StateError
-from protocol.fields import Fields
+from protocol.errors import StateError
 from protocol.lifecycle import TASK, TaskState, TaskTransition
 from protocol.payload import read_payload
 from protocol.round import RoundResult
@@ -34,7 +34,7 @@ from protocol.task import Opening, TaskId, inputs_digest
 MAX_EVIDENCE_BYTES = 1 << 14
 
 
-class ExecutionRecord(Queries):
+class ExecutionRecord(Closing, Queries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"
@@ -60,7 +60,7 @@ class ExecutionRecord(Queries):
         terms.check_opening(commitment)
         _check_state(ctx, task, commitment, terms)
         before = find_task(ctx, task)
-        was = _state_now(ctx, before)
+        was = state_now(ctx, before)
         opened = Task(
             task,
             terms.organisation,
@@ -75,7 +75,7 @@ class ExecutionRecord(Queries):
         )
         _claim_key(ctx, opened, commitment)
         put_task(ctx, opened)
-        self._announce(ctx, "TaskOpened", opened, expires=opened.expires)
+        self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened.to_dict()
 
     @submit
@@ -108,7 +108,9 @@ class ExecutionRecord(Queries):
         put_task(ctx, task)
         writing.write_share(ctx, task, share, new, terms.neighbours)
         created = [str(estimator.id) for estimator in new]
-        self._announce(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(created))
+        self.announce_task(
+            ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(created)
+        )
         return {
             "replayed": False,
             **task.id.to_dict(),
@@ -149,7 +151,9 @@ class ExecutionRecord(Queries):
         ctx.invoke(ORCHESTRATION, ("Advance", process, node, str(iteration)))
         put_task(ctx, task)
         writing.write_result(ctx, task, result, checked)
-        self._announce(ctx, "TaskCompleted", task, result=digest, ensemble_digest=str(result.ensemble_digest))
+        self.announce_task(
+            ctx, "TaskCompleted", task, result=digest, ensemble_digest=str(result.ensemble_digest)
+        )
         return {
             "replayed": False,
             **task.id.to_dict(),
@@ -157,57 +161,6 @@ class ExecutionRecord(Queries):
             "ensemble_digest": str(result.ensemble_digest),
             "next_counter": checked.next_counter,
         }
-
-    @submit
-    @allow(Role.NODE)
-    def fail(  # noqa: PLR0917
-        self, ctx: Context, process: str, node: str, iteration: int, code: str, reason: str
-    ) -> dict[str, Any]:
-        """Close a task whose round came to nothing, with a code and a reason; its key is worthless then."""
-        task = get_task(ctx, TaskId(process, node, iteration))
-        caller_of(ctx).need_node(node, task.organisation)
-        return self._close(ctx, task, TaskTransition.FAIL, "TaskFailed", _cause(code, reason))
-
-    @submit
-    @allow(Role.NODE, Role.ADMIN, Role.DATA_SCIENTIST)
-    def expire(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
-        """Close a task whose time is over.
-
-        Only the node's own organisation may: a transaction's time is its client's claim, and nobody shall
-        end the tasks of others by a wrong clock.
-        """
-        task = get_task(ctx, TaskId(process, node, iteration))
-        caller_of(ctx).need_organisation(task.organisation)
-        TASK.after(TaskTransition.EXPIRE, task.state)
-        if not task.expired(ctx.time):
-            raise StateError("TASK_NOT_EXPIRED", f"task {task.id} has time until {task.expires}")
-        return self._close(ctx, task, TaskTransition.EXPIRE, "TaskExpired", {"code": "TASK_EXPIRED"})
-
-    @submit
-    @allow(Role.NODE)
-    def refuse(  # noqa: PLR0917
-        self, ctx: Context, process: str, node: str, iteration: int, code: str, evidence: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Record that the node refused to run a task, and what it found; the evidence stays for good.
-
-        `evidence` is an object of the executor's choosing within 16 KiB, for example what image id was
-        expected and which one was found.
-        """
-        task_id = TaskId(process, node, iteration)
-        terms = Terms.of(ctx, task_id)
-        caller_of(ctx).need_node(node, terms.organisation)
-        terms.check_running(task_id)
-        terms.check_next(task_id)
-        canonical.encode(evidence, max_bytes=MAX_EVIDENCE_BYTES)
-        cause = {**_cause(code, ""), "evidence": evidence}
-        before = find_task(ctx, task_id)
-        was = _state_now(ctx, before)
-        if before is not None and was is TaskState.OPEN:
-            task = replace(before, after=was)
-        else:
-            task = Task(task_id, terms.organisation, was, before.attempt + 1 if before else 1, was)
-        writing.write_refusal(ctx, task, cause)
-        return self._close(ctx, task, TaskTransition.REFUSE, "TaskRefused", cause)
 
     def _signed(
         self, ctx: Context, task_id: TaskId, action: Action, digest: str, signature: str
@@ -217,26 +170,6 @@ class ExecutionRecord(Queries):
         caller_of(ctx).need_node(task_id.node, task.organisation)
         verify(task, action, Digest.parse(digest), signature)
         return task, Signed(digest, signature, provenance(ctx))
-
-    def _close(
-        self, ctx: Context, task: Task, transition: TaskTransition, event: str, cause: dict[str, Any]
-    ) -> dict[str, Any]:
-        state = TASK.after(transition, task.state)
-        task = replace(task, state=state, closed={**cause, "by": provenance(ctx)})
-        put_task(ctx, task)
-        self._announce(ctx, event, task, code=cause["code"])
-        return task.to_dict()
-
-    def _announce(self, ctx: Context, event: str, task: Task, **more: canonical.Record) -> None:
-        payload: dict[str, canonical.Record] = {
-            "version": VERSION,
-            **task.id.to_dict(),
-            "organisation": task.organisation,
-            "attempt": task.attempt,
-            "state": task.state.value,
-            **more,
-        }
-        self.announce(ctx, event, payload)
 
 
 def _terms_of_running(ctx: Context, task: Task) -> Terms:
@@ -252,14 +185,6 @@ def _state_after(ctx: Context, task: Task, transition: TaskTransition) -> TaskSt
     if task.expired(ctx.time):
         raise StateError("TASK_EXPIRED", f"task {task.id} had time until {task.expires}")
     return state
-
-
-def _state_now(ctx: Context, task: Task | None) -> TaskState:
-    """Return the state of a task, seeing that an unfinished one has expired when its time is over."""
-    if task is None:
-        return TaskState.ABSENT
-    unfinished = task.state in (TaskState.OPEN, TaskState.SHARED)
-    return TaskState.EXPIRED if unfinished and task.expired(ctx.time) else task.state
 
 
 def _check_state(ctx: Context, task: TaskId, opening: Opening, terms: Terms) -> None:
@@ -278,11 +203,3 @@ def _claim_key(ctx: Context, task: Task, opening: Opening) -> None:
     if ctx.get(key) is not None:
         raise StateError("KEY_USED", "a task was opened with this public key before")
     write(ctx, key, {"version": VERSION, **task.id.to_dict(), "attempt": task.attempt})
-
-
-def _cause(code: str, reason: str) -> dict[str, Any]:
-    fields = Fields({"code": code, "reason": reason}, "the cause", ("code", "reason"))
-    text = fields.text("code", 64)
-    if not text or not text.replace("_", "").isalnum() or not text.isascii() or text != text.upper():
-        raise RecordError("RECORD_VALUE", "a code has capital letters, digits and underscores")
-    return {"code": text, "reason": fields.text("reason")}
