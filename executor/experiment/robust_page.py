@@ -9,7 +9,7 @@ from executor.experiment import figures, goals, page
 from executor.experiment.metrics import METRICS, TITLES, Scores
 from executor.experiment.outcome import metric
 from executor.experiment.reference import ATTACKED_PEERS, PEERS
-from executor.experiment.robust import ATTACKS, CLEAN, DEFAULT, FULL, PAPER, RING, UNION, RobustResult
+from executor.experiment.robust import ATTACKS, CLEAN, DEFAULT, EXTRA, FULL, PAPER, RING, UNION, RobustResult
 from executor.experiment.tables import Grid, plain, signed, write_csv
 
 ATTACK_WORDS = """One node of twenty (Node 8) is hostile and always SHAREs its ten newest trees:
@@ -63,7 +63,8 @@ def pairs_grid(result: RobustResult) -> Grid:
 def peers_grid(result: RobustResult, pooled: Scores | None) -> Grid:
     """Ours beside the methods a user might pick instead."""
     rows = []
-    for rule, topology in ((DEFAULT, RING), (DEFAULT, FULL), (PAPER, RING), (PAPER, FULL), (UNION, FULL)):
+    others = ((PAPER, RING), (PAPER, FULL), (UNION, FULL))
+    for rule, topology in ((DEFAULT, RING), (DEFAULT, FULL), (EXTRA, RING), (EXTRA, FULL), *others):
         runs = result.runs[rule, topology, CLEAN]
         values = [plain(metric(runs, name).mean()) for name in METRICS[:4]]
         sent = float(np.median(np.concatenate([run.share_bytes for run in runs])))

@@ -8,7 +8,7 @@ import click
 
 from executor.experiment import options
 
-FITS = ("plain", "balanced", "undersampled", "regressor")
+FITS = ("plain", "balanced", "extra", "undersampled", "regressor")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
 ATTACKS = ("zero", "noise", "mimic", "one")
 NONE = "none"

@@ -16,10 +16,14 @@ from executor.experiment.split import Split, split
 from executor.experiment.synthetic import synthetic
 from executor.experiment.threshold import home_threshold
 from executor.experiment.variant import Choices, Variant, paper_variant
+from executor.simulate import command
+from learning import attacks
 from learning.actions import predictor
 from learning.errors import ParameterError
+from learning.fit import KINDS
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
+from learning.ranking import RANKINGS
 from learning.rows import Rows
 
 SMALL = ("--nodes", "3", "--rounds", "2", "--n-new", "2", "--n-max", "5", "--n-share", "2", "--jobs", "1")
@@ -136,6 +140,12 @@ def test_help_names_the_shipped_defaults() -> None:
     shipped = Parameters()
     for value in (shipped.fit.kind, shipped.ranking, shipped.threshold, shipped.quota, shipped.vote_cap):
         assert f"[default: {value:g}]" in text if isinstance(value, float) else f"[default: {value}]" in text
+
+
+def test_choices_are_those_of_the_learning_package() -> None:
+    assert set(command.FITS) == set(KINDS)
+    assert set(command.RANKINGS) == set(RANKINGS)
+    assert set(command.ATTACKS) == set(attacks.ATTACKS)
 
 
 def test_paper_variant_has_no_defence() -> None:
