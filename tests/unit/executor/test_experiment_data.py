@@ -242,8 +242,8 @@ def test_node_names_are_padded_to_sort() -> None:
 
 
 @pytest.mark.skipif(
-    not (data.cache_directory() / "data" / f"{data.SHA256}.npz").exists(),
-    reason="the credit card data is not cached here; `executor experiment paper --quick` fetches it",
+    not (data.cache_directory() / "data" / "creditcard.csv").exists(),
+    reason="the credit card data is not cached here; `executor experiment data` fetches it",
 )
 def test_the_papers_table_is_reproduced_to_the_row() -> None:
     table = data.load_fraud()
