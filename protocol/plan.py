@@ -66,8 +66,10 @@ class Plan:
             self.nodes[subject["node"]] = subject["organisation"]
             self._spans.setdefault(subject["node"], []).append((change.iteration, None))
         elif change.kind is ChangeKind.LEAVE:
-            start, _ = self._spans[subject["node"]].pop()
-            self._spans[subject["node"]].append((start, change.iteration))
+            spans = self._spans[subject["node"]]
+            kept = [span for span in spans if span[0] < change.iteration]
+            start = kept.pop()[0] if kept else change.iteration
+            self._spans[subject["node"]] = [*kept, (start, change.iteration)]
         elif change.kind is ChangeKind.TOPOLOGY:
             self.topology = self.topology.changed(change.iteration, Topology.from_dict(subject))
         else:
@@ -97,6 +99,14 @@ class Plan:
     def has_left(self, node: str) -> int | None:
         """Return the iteration from which a node is gone, or None while it stays to the end."""
         return self._spans[node][-1][1]
+
+    def first_empty(self, iteration: int) -> int | None:
+        """Return the first iteration from this one on in which no node takes part, None if there is none."""
+        ends = [end for spans in self._spans.values() for _, end in spans if end is not None]
+        for start in sorted({iteration, *ends}):
+            if iteration <= start < self.iterations and not self.active(start):
+                return start
+        return None
 
     def next_iteration(self, node: str, done: int) -> int | None:
         """Return the first iteration from `done` on that the node takes part in, None after its last."""

@@ -11,6 +11,7 @@ from protocol.errors import AttestreeError
 
 DEFAULT_PAGE = 50
 MAX_PAGE = 1000
+SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
 
@@ -30,15 +31,18 @@ def page(
     position = _from_bookmark(kind, parts, bookmark)
     _check_size(size)
     items: list[dict[str, Any]] = []
-    seen = 0
-    while len(items) < size and seen < MAX_SCAN:
-        found = ctx.partial_page(kind, parts, size - len(items), position)
-        seen += size - len(items)
-        items += [shown for item in found.items if (shown := show(parse(item.value))) is not None]
-        position = found.bookmark
-        if not position:
-            break
-    return {"items": items, "bookmark": _to_bookmark(position)}
+    seen, wanted = 0, size
+    while True:
+        found = ctx.partial_page(kind, parts, wanted, position)
+        for item in found.items:
+            if len(items) == size:
+                return {"items": items, "bookmark": _to_bookmark(item.key)}
+            shown = show(parse(item.value))
+            if shown is not None:
+                items.append(shown)
+        seen, wanted, position = seen + len(found.items), SCAN_PAGE, found.bookmark
+        if not position or len(items) == size or seen >= MAX_SCAN:
+            return {"items": items, "bookmark": _to_bookmark(position)}
 
 
 def history_page(ctx: Context, key: str, size: int, bookmark: str) -> dict[str, Any]:

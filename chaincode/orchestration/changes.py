@@ -1,8 +1,8 @@
 """Changes of a running process: asked for by one organisation, holding once all concerned have agreed.
 
-To agree is to ask for the same. What concerns one organisation alone (its own node leaves or joins) holds at
-once; a topology, an image version or a new organisation needs the whole consortium, because each of them
-decides what others run or whom they trust.
+To agree is to ask for the same. What concerns one organisation alone (its node leaves or comes back) holds
+at once; a topology, an image version or a new node needs the whole consortium, because each of them decides
+what others run or whom they listen to.
 """
 
 from collections.abc import Collection

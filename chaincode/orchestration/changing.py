@@ -27,8 +27,8 @@ class Changing(LedgerContract):
     ) -> dict[str, Any]:
         """Let a node take part from a coming iteration on; returns the change.
 
-        A node of the consortium is let in by its own organisation. One of a new organisation is asked for
-        by a member and needs every organisation's agreement, the new one's included.
+        A node that took part before is let in again by its own organisation. A new one is asked for by a
+        member of the consortium and needs every member's agreement, and that of its organisation if new.
         """
         found = Process.load(ctx, process)
         found.move(ProcessTransition.JOIN)
@@ -41,7 +41,7 @@ class Changing(LedgerContract):
             raise StateError("NODE_ACTIVE", f"{node} takes part in {process}")
         if len(plan.nodes) >= MAX_NODES and node not in plan.nodes:
             raise StateError("CHANGE_LIMIT", f"{process} has {len(plan.nodes)} nodes")
-        needed = {organisation} if organisation in plan.consortium else {*plan.consortium, organisation}
+        needed = {organisation} if node in plan.nodes else {*plan.consortium, organisation}
         change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
         entry = agree(ctx, found, caller, change, needed)
         need_future(Progress(ctx, process, plan), iteration)
@@ -65,17 +65,20 @@ class Changing(LedgerContract):
         if caller.role is Role.NODE:
             caller.need_node(node, owner)
         upcoming = next_iteration(plan, node, read(ctx, keys.progress(process, node)))
-        if plan.has_left(node) is not None or upcoming is None:
-            raise StateError("NODE_INACTIVE", f"{node} has left {process} or has done its part")
+        gone = plan.has_left(node)
+        if upcoming is None or (gone is not None and iteration >= gone):
+            raise StateError("NODE_INACTIVE", f"{node} has done its part of {process}, or is gone by then")
         if not upcoming <= check_counter(iteration, "iteration") < plan.iterations:
             raise StateError(
                 "ITERATION_RANGE",
                 f"{node} can leave from {upcoming} to {plan.iterations - 1}, not {iteration}",
             )
-        if plan.active(iteration) == (node,):
-            raise StateError("NODE_LAST", f"{node} is the last node of iteration {iteration}")
         change = Change(ChangeKind.LEAVE, iteration, {"node": node, "reason": reason})
-        return self._changed(ctx, found, agree(ctx, found, caller, change, {owner}))
+        entry = agree(ctx, found, caller, change, {owner})
+        empty = found.plan.first_empty(iteration)
+        if empty is not None:
+            raise StateError("NODE_LAST", f"without {node} nobody takes part in iteration {empty}")
+        return self._changed(ctx, found, entry)
 
     @submit
     @allow(*STAFF)

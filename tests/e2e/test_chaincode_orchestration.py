@@ -195,6 +195,8 @@ def test_topology_and_image_change_by_consent_of_both(process: str, nodes: dict[
 def test_c11_c12_nodes_join_and_leave(process: str, nodes: dict[str, str]) -> None:
     other = nodes_of("org1")[1]
     admin1.submit(HERE, "Join", process, other, "Org1MSP", 1)
+    assert auditor2.code(HERE, "TaskContext", process, other, 1) == "NODE_UNKNOWN"
+    admin2.submit(HERE, "Join", process, other, "Org1MSP", 1)
     assert auditor2.evaluate(HERE, "TaskContext", process, other, 1)["active"] is True
     assert admin1.code(HERE, "Join", process, other, "Org1MSP", 2) == "NODE_ACTIVE"
     Member("org1", other).submit(HERE, "Leave", process, other, 2, "done here")

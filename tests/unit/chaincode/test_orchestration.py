@@ -393,6 +393,24 @@ def test_c11_result_in_flight_when_its_node_leaves_does_not_count(running):
     assert running.commit([leave, result]) == [VALID, MVCC_CONFLICT]
 
 
+def test_c11_node_that_wanted_to_leave_later_may_leave_sooner(running):
+    running.admin1.submit("orchestration", "Leave", P, "node01", 3)
+    assert running.admin1.code("orchestration", "Leave", P, "node01", 3) == "NODE_INACTIVE"
+    running.admin1.submit("orchestration", "Leave", P, "node01", 1)
+    assert [running.context("node01", iteration)["active"] for iteration in range(4)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_c13_node_cannot_leave_if_a_later_iteration_would_be_empty(running):
+    for node in ("node01", "node02", "node03"):
+        running.nodes[node].submit("orchestration", "Leave", P, node, 3)
+    assert running.admin2.code("orchestration", "Leave", P, "node04", 1) == "NODE_LAST"
+
+
 def test_c2_nobody_else_makes_a_node_leave(running):
     assert running.admin2.code("orchestration", "Leave", P, "node01", 0) == "ACCESS_ORGANISATION"
     assert running.nodes["node02"].code("orchestration", "Leave", P, "node01", 0) == "ACCESS_NODE"
@@ -419,10 +437,12 @@ def test_c13_all_but_one_leave_and_the_last_one_finishes_alone(running):
     assert running.admin2.submit("orchestration", "Complete", P)["status"] == "completed"
 
 
-def test_c12_node_of_a_member_joins_mid_run_by_its_organisation_alone(running):
+def test_c12_new_node_of_a_member_joins_mid_run_by_consent_of_all(running):
     running.advance("node01", 0)
-    change = running.admin1.submit("orchestration", "Join", P, "node06", "Org1MSP", 2)
-    assert (change["holds"], change["needed"]) == (True, ["Org1MSP"])
+    join = ("orchestration", "Join", P, "node06", "Org1MSP", 2)
+    assert running.admin1.submit(*join)["holds"] is False
+    change = running.scientist2.submit(*join)
+    assert (change["holds"], change["needed"]) == (True, ["Org1MSP", "Org2MSP"])
     assert running.context("node06", 1)["active"] is False
     found = running.context("node06", 2)
     assert (found["active"], found["next"], found["neighbours"]) == (True, 2, ["node01", "node04"])
@@ -444,6 +464,12 @@ def test_c12_join_of_a_new_organisation_needs_everybody(running):
     assert running.context("node05", 2)["active"] is True
 
 
+def test_c2_node_that_left_comes_back_only_by_its_own_organisation(running):
+    running.admin1.submit("orchestration", "Leave", P, "node01", 1)
+    assert running.admin2.code("orchestration", "Join", P, "node01", "Org1MSP", 3) == "ACCESS_ORGANISATION"
+    assert running.admin1.submit("orchestration", "Join", P, "node01", "Org1MSP", 3)["holds"] is True
+
+
 @pytest.mark.parametrize("iteration", [0, 1, 4])
 def test_join_in_the_past_or_beyond_the_end_is_refused(running, iteration):
     running.advance("node03", 0)
@@ -455,7 +481,9 @@ def test_join_in_the_past_or_beyond_the_end_is_refused(running, iteration):
 def test_join_of_an_active_node_or_for_another_organisation_is_refused(running):
     assert running.admin1.code("orchestration", "Join", P, "node01", "Org1MSP", 2) == "NODE_ACTIVE"
     assert running.admin2.code("orchestration", "Join", P, "node01", "Org2MSP", 2) == "ACCESS_ORGANISATION"
-    assert running.admin2.code("orchestration", "Join", P, "node06", "Org1MSP", 2) == "ACCESS_ORGANISATION"
+    assert (
+        running.scientist3.code("orchestration", "Join", P, "node06", "Org1MSP", 2) == "ACCESS_ORGANISATION"
+    )
     assert running.admin1.code("orchestration", "Join", P, "Node06", "Org1MSP", 2) == "NAME_SYNTAX"
 
 

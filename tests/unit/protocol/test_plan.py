@@ -51,6 +51,21 @@ def test_a_node_that_left_is_gone_from_its_iteration_on_and_may_come_again():
     assert plan(JOIN, LEAVE).has_left("node03") == 5
 
 
+def test_leaving_ends_every_later_part_too():
+    back = ("join", 8, {"node": "node03", "organisation": "Org3MSP"})
+    made = plan(JOIN, LEAVE, back, ("leave", 4, {"node": "node03"}))
+    assert [i for i in range(10) if made.is_active("node03", i)] == [3]
+    assert made.has_left("node03") == 4
+    never = plan(JOIN, ("leave", 3, {"node": "node03"}))
+    assert not any(never.is_active("node03", i) for i in range(10))
+
+
+def test_an_iteration_without_nodes_is_found():
+    leaves = [("leave", 4, {"node": "node01"}), ("leave", 6, {"node": "node02"})]
+    assert plan(*leaves).first_empty(2) == 6
+    assert plan(leaves[0]).first_empty(0) is None
+
+
 def test_next_iteration_ends_with_the_process():
     made = plan()
     assert [made.next_iteration("node01", done) for done in (0, 9, 10)] == [0, 9, None]
