@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Settings of the running services: what compose reads, and one environment file per peer and orderer.
+# Settings of the running services: what compose reads, and one environment file per peer and orderer. GOMEMLIMIT stays
+# below the container's limit, so that a transaction of tens of megabytes makes the collector work and not the kernel kill.
 
 # write_compose_environment: everything docker-compose.yml leaves open.
 write_compose_environment() {
@@ -45,6 +46,7 @@ write_peer_environment() { # ORG
   local org=$1 target
   target=$(org_dir "$org")/peer/service.env
   cat >"$target" <<EOF
+GOMEMLIMIT=1280MiB
 FABRIC_LOGGING_SPEC=warning
 CORE_PEER_ID=peer.$org
 CORE_PEER_LOCALMSPID=$(msp_id "$org")
@@ -79,6 +81,7 @@ write_orderer_environment() { # ORDERER
   local target
   target=$(org_dir orderer)/$1/service.env
   cat >"$target" <<EOF
+GOMEMLIMIT=640MiB
 FABRIC_LOGGING_SPEC=warning:orderer.consensus.etcdraft=info
 ORDERER_GENERAL_LISTENADDRESS=0.0.0.0
 ORDERER_GENERAL_LISTENPORT=7050
