@@ -53,8 +53,8 @@ def test_the_extension_refuses_trees_that_are_not_in_preorder(random_trees):
         module.gram(*arguments, np.zeros_like(tree.right), *scale, 1.0, out)
     with pytest.raises(ValueError, match="partition"):
         module.gram(1, tree.n_nodes, 4, offsets[::-1].copy(), *arguments[4:], tree.right, *scale, 1.0, out)
+    wrong = np.where(tree.feature >= 0, 99, -1).astype(np.int32)
     with pytest.raises(ValueError, match="feature"):
-        wrong = np.where(tree.feature >= 0, 99, -1).astype(np.int32)
         module.gram(1, tree.n_nodes, 4, offsets, wrong, tree.threshold, tree.right, *scale, 1.0, out)
     with pytest.raises(ValueError, match="bytes"):
         module.gram(*arguments, tree.right, *scale, 1.0, np.empty((2, 2)))
