@@ -1,0 +1,4 @@
+# One static program and nothing else.
+FROM scratch
+COPY chaincode /chaincode
+ENTRYPOINT ["/chaincode"]
