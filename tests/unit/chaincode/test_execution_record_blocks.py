@@ -159,18 +159,17 @@ def test_e15_times_that_go_back_are_recorded_as_claimed():
 
 
 def test_a_share_of_ten_real_trees_takes_at_most_15_ms():
-    """Median of the whole transaction in this process, the chaincodes it calls and the ledger included."""
+    """The whole transaction, the chaincodes it calls included, in CPU time: other work does not count."""
     federation = Federation()
     player = federation.players["node01"]
     player.open(0)
     arguments, options = player.call_share()
     seconds = []
     for _ in range(15):
-        started = time.perf_counter()
+        started = time.process_time()
         assert player.member.endorse(*arguments, **options).status == 200
-        seconds.append(time.perf_counter() - started)
-    # The best of several: other work on the machine is no property of the contract.
-    assert min(seconds) < 0.015, f"median {statistics.median(seconds) * 1000:.1f} ms"
+        seconds.append(time.process_time() - started)
+    assert statistics.median(seconds) < 0.015
 
 
 @pytest.mark.parametrize("function", ["Share", "Complete", "OpenTask", "Fail", "Refuse", "Expire"])
