@@ -1,5 +1,8 @@
 """The image chaincode on live peers, through the peer CLI: every function, every kind of refusal."""
 
+import json
+from contextlib import closing
+
 import pytest
 from support.channel import (
     DIGESTS,
@@ -8,6 +11,7 @@ from support.channel import (
     Member,
     admin1,
     auditor2,
+    gateway,
     register,
     scientist1,
     scientist2,
@@ -83,3 +87,18 @@ def test_e12_every_read_gives_the_same_bytes_on_all_peers(version: str) -> None:
     # The CLI compares what the peers endorsed, so a read that is submitted to all of them shows a difference.
     for call in (("Get", IMAGE, version), ("List", "", 5, ""), ("History", IMAGE, version), ("metadata",)):
         auditor2.submit("image", *call)
+
+
+def test_registration_is_announced_by_an_event_of_its_block() -> None:
+    made = unique("1")
+    with closing(gateway("org1", "data-scientist")) as client:
+        call = ("Register", IMAGE, made, DIGESTS[1], DIGESTS[2], REPOSITORY)
+        committed = client.submit("image", *call)
+        found = next(item for item in client.events("image", committed.block) if item[3] == committed.tx_id)
+    assert (committed.code, found[0], found[1]) == (0, committed.block, "ImageRegistered")
+    assert json.loads(found[2]) == {
+        "name": IMAGE,
+        "version": made,
+        "image_id": DIGESTS[2],
+        "organisation": "Org1MSP",
+    }

@@ -2,17 +2,20 @@
 
 import base64
 import os
+from contextlib import closing
 
 import pytest
 from fabric_protos.peer import chaincode_pb2 as chaincode
 from fabric_protos.peer import proposal_pb2 as proposals
 from support.channel import (
     DIGESTS,
+    STATE,
     Member,
     admin1,
     admin2,
     auditor1,
     auditor2,
+    gateway,
     register,
     scientist1,
     scientist2,
@@ -20,7 +23,6 @@ from support.channel import (
     unique,
 )
 from support.gateway import Gateway, GatewayError
-from support.network import PROJECT, ROOT
 
 from protocol.digest import Digest
 from protocol.estimator import Estimator
@@ -31,12 +33,6 @@ from protocol.task import Opening, TaskId, statement
 from protocol.tree import Tree
 
 HERE = "orchestration"
-STATE = ROOT / "network/state" / PROJECT
-
-
-def peer_port(organisation: str) -> int:
-    """The port at which an organisation's peer answers on this host."""
-    return int(f"{os.environ.get('ATTESTREE_PORTS', '7')}{organisation.removeprefix('org')}51")
 
 
 def nodes_of(organisation: str) -> list[str]:
@@ -145,13 +141,10 @@ def test_c2_proposal_that_names_two_chaincodes_runs_the_addressed_one(
     process: str, nodes: dict[str, str], addressed: str, named: str, code: str
 ) -> None:
     node = min(nodes)
-    liar = Liar(STATE, "org1", node, port=peer_port("org1"))
-    liar.named = named
-    try:
+    with closing(gateway("org1", node, Liar)) as liar:
+        liar.named = named
         with pytest.raises(GatewayError) as refusal:
             liar.evaluate(addressed, "Advance", process, node, 0)
-    finally:
-        liar.close()
     assert refusal.value.code == code
 
 
