@@ -284,5 +284,19 @@ def test_the_documented_fields_are_those_of_the_code():
         assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == fields.keys()
 
 
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/process-v1.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", GOLDEN["specifications"], ids=lambda case: case["name"])
+def test_golden_specifications_keep_their_bytes_and_hashes(case):
+    specification = Specification.from_dict(case["given"])
+    assert specification.to_bytes().decode() == case["canonical"]
+    assert str(specification.digest) == case["digest"]
+    for task in case["parameter_hashes"]:
+        assert (
+            str(parameters_digest(specification.parameters(task["node"], task["iteration"]))) == task["hash"]
+        )
+
+
 def test_a_specification_is_a_record():
     assert canonical.encode(json.loads(json.dumps(Specification.from_dict(SPECIFICATION).to_dict())))

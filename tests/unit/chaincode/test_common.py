@@ -1,0 +1,107 @@
+"""What the chaincodes share: names, roles, refusals, events, calls."""
+
+import json
+
+import pytest
+from ledger import Ledger
+
+from chaincode.common import LedgerContract, Role, allow, call_json, time_text
+from chaincode.shim import Context, evaluate, submit
+from protocol.errors import StateError
+
+
+class First(LedgerContract):
+    name = "first"
+    events = {"Said": "something was said"}  # noqa: RUF012
+
+    @submit
+    @allow(Role.NODE)
+    def say_it_twice(self, ctx: Context, text: str) -> None:
+        """Say it."""
+        ctx.put("said", text.encode())
+        self.announce(ctx, "Said", {"text": text})
+
+    @submit
+    @allow(*Role)
+    def whisper(self, ctx: Context) -> None:
+        """Announce what is documented nowhere."""
+        self.announce(ctx, "Whispered", {})
+
+    @submit
+    @allow(*Role)
+    def ask(self, ctx: Context, chaincode: str, function: str) -> str:
+        """Ask another chaincode."""
+        return json.dumps(call_json(ctx, chaincode, function))
+
+
+class Second(LedgerContract):
+    name = "second"
+
+    @evaluate
+    def answer(self, ctx: Context) -> dict[str, str]:
+        """Answer."""
+        return {"answer": "yes"}
+
+    @evaluate
+    def refuse(self, ctx: Context) -> None:
+        """Refuse with a code."""
+        raise StateError("IMAGE_RETIRED", "the image is retired")
+
+    @submit
+    @allow(*Role)
+    def ask_back(self, ctx: Context) -> None:
+        """Call the caller."""
+        call_json(ctx, "first", "Whisper")
+
+
+@pytest.fixture
+def ledger():
+    return Ledger(First(), Second())
+
+
+@pytest.fixture
+def node(ledger):
+    return ledger.member("node01", "Org1MSP", role="node", node="node01")
+
+
+def test_methods_are_functions_in_camel_case_for_their_roles(ledger, node):
+    node.submit("first", "SayItTwice", "hello")
+    assert ledger.events == [("first", "Said", b'{"text":"hello"}')]
+    assert ledger.member("a", "Org1MSP", role="auditor").code("first", "SayItTwice", "x") == "ACCESS_ROLE"
+    assert node.code("first", "say_it_twice", "x") == "UNKNOWN_FUNCTION"
+
+
+def test_function_that_writes_for_nobody_is_refused_when_the_contract_is_made():
+    class Open(LedgerContract):
+        name = "open"
+
+        @submit
+        def write(self, ctx: Context) -> None:
+            """Write."""
+
+    with pytest.raises(TypeError, match="names no roles"):
+        Open()
+
+
+def test_event_that_is_not_documented_is_a_bug(node):
+    assert node.code("first", "Whisper") == "INTERNAL"
+
+
+def test_answers_and_refusals_of_a_called_chaincode_arrive(node):
+    assert node.evaluate("first", "Ask", "second", "Answer") == {"answer": "yes"}
+    refused = node.endorse("first", "Ask", "second", "Refuse")
+    assert json.loads(refused.message) == {
+        "code": "IMAGE_RETIRED",
+        "message": "the image is retired. Choose a version that is not retired.",
+    }
+
+
+def test_chaincode_cannot_be_called_back_within_its_transaction(node):
+    assert node.code("first", "Ask", "second", "AskBack") == "CALL_REFUSED"
+    assert node.code("first", "Ask", "third", "Answer") == "CALL_REFUSED"
+
+
+def test_times_have_one_length_and_sort_as_text(ledger):
+    early = ledger.time.replace(year=7, microsecond=5)
+    assert time_text(early) == "0007-11-16T00:00:00.000005Z"
+    assert time_text(early) < time_text(ledger.time)
