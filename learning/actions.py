@@ -10,7 +10,7 @@ from learning.ensemble import Ensemble
 from learning.errors import KernelError, ParameterError
 from learning.fit import FitTask
 from learning.fit import fit as fit_estimators
-from learning.kernel import check_rankable
+from learning.kernel import KernelOptions, all_rankable, check_rankable
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import Ranking
@@ -19,6 +19,7 @@ from learning.rows import Rows
 from protocol.digest import Digest
 from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
+from protocol.tree import Tree, TreeLimits
 
 EMPTY = Ensemble()
 
@@ -85,20 +86,13 @@ def get(
     rows: Rows,
 ) -> NodeState:
     """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max."""
-    refusals: list[Refusal] = []
-    accepted = []
-    for offers in _by_id(state, slots).values():
-        reason = _reason_to_refuse(state, offers, parameters, rows)
-        if reason is None:
-            accepted.append(offers[0])
-        else:
-            refusals.append(Refusal(offers[0].id, reason))
+    taken, refusals = _screen(state, slots, parameters, rows)
     ranking = _ranking(state, rows, parameters, "get")
     return replace(
         state,
         iteration=state.iteration + 1,
-        ensemble=state.ensemble.add(accepted).crop(parameters.n_max, ranking),
-        refusals=tuple(refusals),
+        ensemble=state.ensemble.add(taken).crop(parameters.n_max, ranking),
+        refusals=refusals,
     )
 
 
@@ -112,37 +106,58 @@ def _ranking(state: NodeState, rows: Rows | None, parameters: Parameters, purpos
     return parameters.ranking_for(state.node, state.iteration, purpose, state.seed, rows)
 
 
+def _screen(
+    state: NodeState, slots: Mapping[str, Sequence[Estimator]], parameters: Parameters, rows: Rows
+) -> tuple[list[Estimator], tuple[Refusal, ...]]:
+    """Part what the slots hold into what may be added, and what is refused and why, both by id."""
+    reasons: dict[EstimatorId, str | None] = {}
+    offered = _by_id(state, slots)
+    limits = parameters.limits(rows.n_features)
+    for id_, contents in offered.items():
+        # Who tells the truth cannot be known here, so neither is taken; the ledger knows.
+        conflict = len(contents) > 1
+        reasons[id_] = "ENSEMBLE_CONFLICT" if conflict else _unfit(state, contents[0], limits)
+    sound = [offered[id_][0] for id_, reason in reasons.items() if reason is None]
+    if not all_rankable([estimator.tree for estimator in sound], parameters.kernel):
+        reasons |= {estimator.id: _unrankable(estimator.tree, parameters.kernel) for estimator in sound}
+    if parameters.home_check is not None:
+        for estimator in sound:
+            if reasons[estimator.id] is None and estimator.id.creator != state.node:
+                reasons[estimator.id] = parameters.home_check.reason_to_refuse(estimator.tree, rows)
+    taken = [estimator for estimator in sound if reasons[estimator.id] is None]
+    return taken, tuple(Refusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
+
+
 def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[EstimatorId, list[Estimator]]:
-    """Collect the different contents offered under each id, except what the node already holds."""
-    held = {estimator.id: estimator.tree for estimator in state.ensemble}
+    """Collect the contents offered under each id: none if it is held as offered, the held one too if not."""
+    held = {estimator.id: estimator for estimator in state.ensemble}
     offered: dict[EstimatorId, list[Estimator]] = {}
     for sender in sorted(slots):
         for estimator in slots[sender]:
-            if held.get(estimator.id) == estimator.tree:
+            mine = held.get(estimator.id)
+            if mine is not None and mine.tree == estimator.tree:
                 continue
-            contents = offered.setdefault(estimator.id, [])
+            contents = offered.setdefault(estimator.id, [] if mine is None else [mine])
             if all(known.tree != estimator.tree for known in contents):
                 contents.append(estimator)
     return dict(sorted(offered.items()))
 
 
-def _reason_to_refuse(
-    state: NodeState, offers: Sequence[Estimator], parameters: Parameters, rows: Rows
-) -> str | None:
-    id, tree = offers[0].id, offers[0].tree  # noqa: A001
-    if len(offers) > 1 or id in state.ensemble:
-        # Who tells the truth cannot be known here, so neither is taken; the ledger knows.
-        return "ENSEMBLE_CONFLICT"
-    if id.creator == state.node:
-        mine = id.counter < state.counter and state.created[id.counter] == tree.digest
+def _unfit(state: NodeState, estimator: Estimator, limits: TreeLimits) -> str | None:
+    id_, tree = estimator.id, estimator.tree
+    if id_.creator == state.node:
+        mine = id_.counter < state.counter and state.created[id_.counter] == tree.digest
         return None if mine else "FORGED_CREATOR"
-    limits = parameters.limits(rows.n_features)
     if tree.n_internal > limits.max_internal or tree.depth > limits.max_depth:
         return "TREE_LIMITS"
     if tree.n_internal and int(tree.feature.max()) >= limits.n_features:
         return "TREE_FEATURE_RANGE"
+    return None
+
+
+def _unrankable(tree: Tree, options: KernelOptions) -> str | None:
     try:
-        check_rankable(tree, parameters.kernel)
+        check_rankable(tree, options)
     except KernelError as error:
         return error.code
-    return parameters.home_check.reason_to_refuse(tree, rows) if parameters.home_check else None
+    return None

@@ -89,6 +89,12 @@ def p_greedy(matrix: Floats, k: int, tolerance: float = TOLERANCE, *, form: str 
     return order
 
 
+def all_rankable(trees: Sequence[Tree], options: KernelOptions = PAPER) -> bool:
+    """Say at one glance that no tree can overflow; False means that each needs `check_rankable`."""
+    largest = max((tree.n_internal for tree in trees), default=0)
+    return largest <= MAX_INTERNAL and not _may_overflow(_pack(trees, options))
+
+
 def check_rankable(tree: Tree, options: KernelOptions = PAPER) -> None:
     """Refuse a tree so large, or with thresholds so extreme, that its kernel could overflow."""
     if tree.n_internal > MAX_INTERNAL:
