@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Deploys the probe's two counterparts, bench-go and bench-node, on a running network: as services with mutual TLS, like
 # the network's own chaincodes. Prints the path of the load program.
+# shellcheck disable=SC2034,SC2153  # the functions of network/lib take CHAINCODE_IMAGE from here and set IMAGE
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 for part in common tools images identities channel chaincode; do
