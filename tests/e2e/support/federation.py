@@ -1,0 +1,43 @@
+"""Running processes of two nodes of two organisations on the live network."""
+
+from support.channel import (
+    Member,
+    admin1,
+    admin2,
+    register,
+    scientist1,
+    specification,
+    unique,
+)
+from support.network import PROJECT, ROOT
+from support.player import N_MAX, N_NEW, N_SHARE
+
+ORGANISATIONS = ROOT / "network/state" / PROJECT / "organisations"
+
+
+def node_of(organisation: str) -> Member | None:
+    """The first node that the network enrolled for an organisation; None when there is no such one."""
+    users = ORGANISATIONS / organisation / "users"
+    names = sorted(path.name for path in users.glob("node*")) if users.is_dir() else []
+    return Member(organisation, names[0]) if names else None
+
+
+def nodes() -> list[Member]:
+    """A node of org1 and one of org2."""
+    return [node for node in (node_of("org1"), node_of("org2")) if node is not None]
+
+
+def running_process(iterations: int) -> str:
+    """Register an image, propose a process of both nodes, accept and start it."""
+    version, process = unique("1"), unique("process")
+    register(version)
+    first, second = nodes()
+    made = specification(
+        process, version, {first.identity: "Org1MSP", second.identity: "Org2MSP"}, iterations=iterations
+    )
+    made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
+    scientist1.submit("orchestration", "Create", made)
+    admin1.submit("orchestration", "Accept", process)
+    admin2.submit("orchestration", "Accept", process)
+    admin1.submit("orchestration", "Start", process)
+    return process

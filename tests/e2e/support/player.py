@@ -1,0 +1,128 @@
+"""A node that plays its rounds through the peer CLI: real trees, a key per task, signed results."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from support.channel import DIGESTS, Member
+
+from learning.fit import FitOptions, FitTask, fit
+from learning.rows import Rows
+from protocol.digest import Digest
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId
+from protocol.limits import TreeLimits
+from protocol.round import RoundResult, SlotRead, ensemble_digest
+from protocol.share import Share
+from protocol.signing import Action, SigningKey, sign_statement
+from protocol.task import Opening, TaskId, statement
+
+EXECUTION, MODEL = "execution-record", "model"
+N_NEW, N_SHARE, N_MAX, N_FEATURES = 3, 2, 5, 30
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@cache
+def fitted(node: str) -> tuple[Estimator, ...]:
+    """FIT the first trees of a node."""
+    rng = np.random.default_rng(int.from_bytes(Digest.of(node.encode()).raw[:4], "big"))
+    X = rng.normal(size=(200, N_FEATURES))
+    rows = Rows.of(X, X[:, 0] + X[:, 1] * X[:, 2] > 1.5)
+    return tuple(fit(rows, FitTask(node, 0, 0, N_NEW, 7, FitOptions(), TreeLimits(N_FEATURES))))
+
+
+@dataclass
+class Player:
+    """One node of a running process, in its first iteration."""
+
+    member: Member
+    process: str
+    key: SigningKey = field(default_factory=lambda: SigningKey(os.urandom(32)))
+    ensemble: dict[EstimatorId, Digest] = field(default_factory=dict)
+
+    @property
+    def node(self) -> str:
+        return self.member.identity
+
+    @property
+    def task(self) -> TaskId:
+        return TaskId(self.process, self.node, 0)
+
+    def opening(self) -> dict[str, Any]:
+        context = self.member.evaluate("orchestration", "TaskContext", self.process, self.node, 0)
+        record = {
+            "version": 1,
+            "public_key": str(self.key.verify_key),
+            "image_id": context["image"]["image_id"],
+            "manifest_digest": context["image"]["manifest_digest"],
+            "parameter_hash": context["parameters_digest"],
+            "schema_digest": context["schema_digest"],
+            "state": None,
+            "data": DIGESTS[7],
+            "sandbox": DIGESTS[8],
+        }
+        self.commitment = Opening.from_dict(record)
+        return record
+
+    def call_open(self) -> tuple[Any, ...]:
+        return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening())
+
+    def signed(self, function: str, raw: bytes, key: SigningKey | None = None) -> Call:
+        action = Action.SHARE if function == "Share" else Action.COMPLETE
+        digest = Digest.of(raw)
+        signature = sign_statement(key or self.key, statement(self.task, self.commitment, action, digest))
+        call = (EXECUTION, function, self.process, self.node, 0, str(digest), signature.hex())
+        return call, {"transient": {"share" if function == "Share" else "result": raw}}
+
+    def call_share(self, offered: tuple[Estimator, ...] | None = None, key: SigningKey | None = None) -> Call:
+        chosen = fitted(self.node)[:N_SHARE] if offered is None else offered
+        return self.signed("Share", Share(chosen).to_bytes(), key)
+
+    def call_complete(self) -> Call:
+        """Take everything the neighbours offered and keep the first ids."""
+        offers = self.member.evaluate(EXECUTION, "Offers", self.process, self.node, 0)
+        assert not offers["missing"]
+        slots = [
+            SlotRead(
+                slot["sender"],
+                0,
+                Digest.parse(slot["share"]),
+                tuple(EstimatorId.parse(text) for text in slot["ids"]),
+            )
+            for slot in offers["slots"]
+        ]
+        own = fitted(self.node)
+        others = [estimator for slot in slots for estimator in fitted(slot.sender)[:N_SHARE]]
+        members = {estimator.id: estimator.tree.digest for estimator in (*own, *others)}
+        self.ensemble = dict(sorted(members.items())[:N_MAX])
+        result = RoundResult(
+            0,
+            tuple(estimator.tree.digest for estimator in own),
+            tuple(slots),
+            tuple(self.ensemble),
+            ensemble_digest(list(self.ensemble.items())),
+            Digest.of(self.node.encode()),
+            {"auc": "0.97"},
+        )
+        return self.signed("Complete", result.to_bytes())
+
+    def call_publish(self) -> Call:
+        """Publish the ensemble with the one tree of it that was never shared."""
+        unshared = tuple(e for e in fitted(self.node)[N_SHARE:] if e.id in self.ensemble)
+        raw = Share(unshared).to_bytes()
+        ids = [str(estimator_id) for estimator_id in self.ensemble]
+        digest = ensemble_digest(list(self.ensemble.items()))
+        call = (
+            MODEL,
+            "Publish",
+            self.process,
+            self.node,
+            ids,
+            str(digest),
+            {"auc": "0.98"},
+            str(Digest.of(raw)),
+        )
+        return call, {"transient": {"trees": raw}}
