@@ -14,7 +14,8 @@ VERSION = 1
 MAX_METRICS = 64
 MAX_ESTIMATORS = 10_000
 MAX_SLOTS = 1_000
-MAX_RESULT_BYTES = 1 << 19
+MAX_RESULT_BYTES = 1 << 20
+MAX_ENSEMBLE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,9 @@ _RESULT = ("version", "first", "created", "slots", "ensemble", "ensemble_digest"
 
 def ensemble_digest(members: Sequence[tuple[EstimatorId, Digest]]) -> Digest:
     """Hash an ensemble: the ids in ascending order, each with the digest of its tree."""
-    ordered = sorted(members)
-    return canonical.digest(
-        {
-            "version": VERSION,
-            "estimators": [[str(estimator_id), str(digest)] for estimator_id, digest in ordered],
-        }
+    pairs: list[canonical.Record] = [
+        [str(estimator_id), str(digest)] for estimator_id, digest in sorted(members)
+    ]
+    return Digest.of(
+        canonical.encode({"version": VERSION, "estimators": pairs}, max_bytes=MAX_ENSEMBLE_BYTES)
     )

@@ -9,6 +9,8 @@ from protocol import canonical
 
 VERSION = 1
 """The version every stored record carries."""
+MAX_RECORD_BYTES = 8 << 20
+"""What a record may have: an ensemble of ten thousand estimators takes more than a message does."""
 
 
 def read(ctx: Context, key: str) -> dict[str, Any] | None:
@@ -19,14 +21,14 @@ def read(ctx: Context, key: str) -> dict[str, Any] | None:
 
 def parse(raw: bytes) -> dict[str, Any]:
     """Read a stored record."""
-    record = canonical.decode(raw)
+    record = canonical.decode(raw, max_bytes=MAX_RECORD_BYTES)
     assert isinstance(record, dict)  # noqa: S101
     return record
 
 
 def write(ctx: Context, key: str, record: dict[str, Any]) -> None:
     """Store a record in its one form."""
-    ctx.put(key, canonical.encode(record))
+    ctx.put(key, canonical.encode(record, max_bytes=MAX_RECORD_BYTES))
 
 
 def time_text(time: datetime) -> str:

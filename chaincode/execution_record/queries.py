@@ -129,7 +129,7 @@ class Queries(LedgerContract):
 
     @evaluate
     def estimator(self, ctx: Context, process: str, estimator: str) -> dict[str, Any]:
-        """Return one estimator with its tree in base64 and where it comes from."""
+        """Return an estimator with its tree in base64 and its origin, to members of the consortium."""
         _check_reader(ctx, process)
         found = read(ctx, keys.estimator(process, EstimatorId.parse(estimator)))
         if found is None:
@@ -138,7 +138,10 @@ class Queries(LedgerContract):
 
     @evaluate
     def estimators(self, ctx: Context, process: str, ids: list[str]) -> dict[str, Any]:
-        """Return digests and trees (base64) of up to 1000 estimators, and which were never shared."""
+        """Return digests and trees (base64) of up to 1000 estimators, to members of the consortium.
+
+        `missing` lists those that were never shared in the process.
+        """
         _check_reader(ctx, process)
         if len(ids) > MAX_ESTIMATORS:
             raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_ESTIMATORS} estimators")

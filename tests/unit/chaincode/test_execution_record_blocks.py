@@ -1,6 +1,7 @@
 """Many nodes in one block (E9), the same bytes on every peer (E12), times that go back (E15), and speed."""
 
 import copy
+import json
 import re
 import statistics
 import subprocess
@@ -10,8 +11,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from federation import EXECUTION, TWO_ROUNDS, Federation
+from federation import EXECUTION, MODEL, TWO_ROUNDS, Federation
 from ledger import VALID
+
+from protocol import keys
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.round import RoundResult, ensemble_digest
 
 NAMES = [f"node{number:02d}" for number in range(20)]
 TWENTY = TWO_ROUNDS | {
@@ -176,3 +182,44 @@ def test_a_share_of_ten_real_trees_takes_at_most_15_ms():
 def test_wrong_argument_counts_are_refused(function):
     federation = Federation()
     assert federation.nodes["node01"].code(EXECUTION, function) == "BAD_ARGUMENT_COUNT"
+
+
+def test_a_result_of_six_thousand_estimators_is_recorded():
+    """The largest ensembles a process may have make records of more than a megabyte."""
+    specification = copy.deepcopy(TWO_ROUNDS) | {"topology": {"kind": "disconnected"}}
+    specification["steps"][0]["parameters"] |= {"n_new": 6000, "n_max": 6000}
+    federation = Federation(specification)
+    player = federation.players["node01"]
+    player.open(0)
+    digest = Digest.of(b"a tree that stays home")
+    members = {EstimatorId("node01", counter): digest for counter in range(6000)}
+    player.after = members
+    result = RoundResult(
+        0, (digest,) * 6000, (), tuple(members), ensemble_digest(list(members.items())), digest, {}
+    )
+    assert player.complete(result)["next_counter"] == 6000
+    (found,) = federation.auditor1.evaluate(EXECUTION, "Artifacts", federation.process)["items"]
+    assert len(found["ensemble"]) == 6000
+
+
+def documented_fields(contract, kind):
+    return {name for names in contract.values[kind] for name in names.split(", ")} - {"version"}
+
+
+def test_every_stored_record_has_its_documented_fields():
+    federation = Federation()
+    player = federation.players["node01"]
+    call = (EXECUTION, "Refuse", federation.process, "node01", 0, "IMAGE_MISMATCH", {})
+    player.member.submit(*call)
+    federation.play(0)
+    federation.play(1)
+    player.publish()
+    seen = {EXECUTION: set(), MODEL: set()}
+    for (chaincode, key), value in federation.state.items():
+        if chaincode in seen:
+            kind, record = keys.parse(key).kind, json.loads(value)
+            seen[chaincode].add(kind)
+            assert record["version"] == 1
+            assert set(record) - {"version"} == documented_fields(federation.contracts[chaincode], kind), kind
+    for chaincode, kinds in seen.items():
+        assert kinds | {"tree"} == set(federation.contracts[chaincode].values) | {"tree"}

@@ -143,7 +143,7 @@ def test_b7_another_spelling_of_a_result_is_refused():
 
 
 def test_d21_a_result_just_over_the_limit_is_refused():
-    assert code_of(RoundResult.from_bytes, b" " * ((1 << 19) + 1)) == "RECORD_SIZE"
+    assert code_of(RoundResult.from_bytes, b" " * ((1 << 20) + 1)) == "RECORD_SIZE"
 
 
 def test_golden_digests_of_opening_result_and_ensemble():
