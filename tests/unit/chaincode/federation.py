@@ -1,6 +1,7 @@
 """A federation on the channel in memory: nodes FIT real trees and play their rounds as an executor would."""
 
 import base64
+import copy
 import hashlib
 from functools import cache
 
@@ -38,6 +39,9 @@ def estimators(node, iteration, n_new=N_NEW):
     return tuple(fit(rows, task))
 
 
+MUTABLE = ("state", "versions", "changes", "events", "blocks", "time", "count", "process")
+
+
 class Federation(Channel):
     """Four chaincodes, three organisations, and a running process of two of them."""
 
@@ -51,6 +55,23 @@ class Federation(Channel):
             self.register()
             self.process = self.create(specification)["process"]
         self.players = {node: Player(self, node) for node in specification["nodes"]}
+
+    def snapshot(self):
+        """Remember the ledger and the players; the function returned brings both back."""
+        kept = {name: copy.copy(getattr(self, name)) for name in MUTABLE}
+        kept["changes"] = {place: list(changes) for place, changes in self.changes.items()}
+        players = {node: dict(vars(player)) for node, player in self.players.items()}
+
+        def restore():
+            for name, value in kept.items():
+                setattr(self, name, copy.copy(value))
+            self.changes = {place: list(changes) for place, changes in kept["changes"].items()}
+            for node, attributes in players.items():
+                vars(self.players[node]).clear()
+                vars(self.players[node]).update(attributes)
+            return self
+
+        return restore
 
     def play(self, iteration, nodes=None):
         """Play one whole round of all nodes, in order: everybody shares before anybody completes."""
@@ -197,6 +218,12 @@ class Player:
     def publish_code(self, **changes):
         arguments, options = self.call_publish(**changes)
         return self.member.code(*arguments, **options)
+
+
+@cache
+def prepared(prepare=Federation):
+    """Prepare a federation once; calling what is returned gives it back as it was."""
+    return prepare().snapshot()
 
 
 def tree_of(estimator_id):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from federation import EXECUTION, N_NEW, Federation, estimators, in_base64
+from federation import EXECUTION, N_NEW, estimators, in_base64, prepared
 
 from protocol.identifiers import EstimatorId
 from protocol.share import Share
@@ -11,7 +11,7 @@ from protocol.share import Share
 
 @pytest.fixture
 def federation():
-    return Federation()
+    return prepared()()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, changed, estimators
+from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
 from ledger import KEY
 
 from protocol.digest import Digest
@@ -23,7 +23,7 @@ WEAK_KEYS = ("01" + 31 * "00", 32 * "00", "02" + 31 * "00", "ee" + 30 * "ff" + "
 
 @pytest.fixture
 def federation():
-    return Federation()
+    return prepared()()
 
 
 @pytest.fixture

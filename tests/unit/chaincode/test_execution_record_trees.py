@@ -9,7 +9,7 @@ import zipfile
 import zlib
 
 import pytest
-from federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators
+from federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1],
 
 @pytest.fixture
 def federation():
-    return Federation()
+    return prepared()()
 
 
 @pytest.fixture

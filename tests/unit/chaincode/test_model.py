@@ -5,7 +5,17 @@ import json
 from datetime import timedelta
 
 import pytest
-from federation import DIGESTS, EXECUTION, MODEL, TWO_ROUNDS, Federation, changed, estimators, tree_of
+from federation import (
+    DIGESTS,
+    EXECUTION,
+    MODEL,
+    TWO_ROUNDS,
+    Federation,
+    changed,
+    estimators,
+    prepared,
+    tree_of,
+)
 
 from protocol.digest import Digest
 from protocol.estimator import Estimator
@@ -31,7 +41,7 @@ def played():
 
 @pytest.fixture
 def federation():
-    return played()
+    return prepared(played)()
 
 
 @pytest.fixture
