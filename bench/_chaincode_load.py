@@ -90,13 +90,21 @@ class Outcome:
 
     def rate_ratio(self, other: str) -> float:
         """Return the probe's rate over the other's: the median of the rounds, each compared by itself."""
-        pairs = zip(self._of(PYTHON), self._of(other), strict=True)
-        return statistics.median(mine.rate / its.rate for mine, its in pairs)
+        return statistics.median(self._rate_ratios(other))
+
+    def spread(self, other: str) -> str:
+        """Return the lowest and the highest of the rounds' ratios: how much the median is worth."""
+        found = self._rate_ratios(other)
+        return f"{min(found):.2f} to {max(found):.2f}"
 
     def time_ratio(self, other: str) -> float:
         """Return the probe's time over the other's: the median of the rounds, each compared by itself."""
         pairs = zip(self._of(PYTHON), self._of(other), strict=True)
         return statistics.median(mine.median_ms / its.median_ms for mine, its in pairs)
+
+    def _rate_ratios(self, other: str) -> list[float]:
+        pairs = zip(self._of(PYTHON), self._of(other), strict=True)
+        return [mine.rate / its.rate for mine, its in pairs]
 
     def _of(self, chaincode: str) -> list[Slice]:
         return [piece for piece in self.slices if piece.chaincode == chaincode]

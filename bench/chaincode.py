@@ -5,6 +5,8 @@ Go client that lets them take turns in slices of a second or two. A ratio is the
 what else the machine does in the meantime hits all alike. The network is removed afterwards.
 """
 
+import os
+
 from bench._chaincode_load import Outcome, Scenario, load, memory_under
 from bench._chaincode_network import GO, NODE, NODES, PYTHON, network
 from bench._chaincode_round import TREES, RoundOutcome, play_round, real_trees, share_milliseconds
@@ -24,22 +26,25 @@ def measure() -> Report:
     trees = real_trees()
     share = share_milliseconds(trees)
     with network() as running:
+        busy = f"{os.getloadavg()[0]:.1f}"
         steps = play_round(running, trees)
         evaluated = [load(running, scenario) for scenario in EVALUATES]
         submitted = [load(running, scenario) for scenario in SUBMITS]
         many = [load(running, scenario) for scenario in MANY]
         memory = memory_under(running, HEAVIEST)
+        busy += f" and {os.getloadavg()[0]:.1f}"
     return Report(
         title="Chaincode: this shim, fabric-chaincode-go 2.3.0 and fabric-shim 2.5.8 (Node)",
         ratios=_ratios([*submitted, *evaluated], many),
         figures={
+            "load average of the machine before the first and after the last measurement": busy,
             **_figures([*submitted, *evaluated], many),
+            **_spreads([*submitted, *evaluated]),
             **_processor_times(evaluated),
             **{
                 f"memory under {HEAVIEST.label}, {LANGUAGES[name]} (MB)": value / 1e6
                 for name, value in memory.items()
             },
-            f"SHARE of {TREES} real trees, in the chaincode alone (ms)": share,
             **{
                 f"{step.function} of {NODES} nodes at once, most in one block": step.most_in_one_block
                 for step in steps
@@ -92,6 +97,12 @@ def _figures(rates: list[Outcome], many: list[Outcome]) -> dict[str, float]:
         for outcome in many:
             found[f"{outcome.scenario.label}, {language} (ms)"] = outcome.milliseconds(name)
     return found
+
+
+def _spreads(rates: list[Outcome]) -> dict[str, str]:
+    return {
+        f"{outcome.scenario.label}, rate / Go's in single rounds": outcome.spread(GO) for outcome in rates
+    }
 
 
 def _processor_times(evaluated: list[Outcome]) -> dict[str, float]:

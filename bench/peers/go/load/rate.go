@@ -14,10 +14,7 @@ import (
 	"github.com/hyperledger/fabric-gateway/pkg/client"
 )
 
-const (
-	warmUps     = 5
-	batchPrefix = "batch"
-)
+const warmUps = 5
 
 // slice is one line of the output: what one chaincode did in one short stretch of time.
 type slice struct {
@@ -28,8 +25,6 @@ type slice struct {
 	Seconds   float64 `json:"seconds"`
 	MedianMS  float64 `json:"median_ms"`
 }
-
-type operation func(contract *client.Contract, unique string) error
 
 // rate lets the chaincodes take turns in short slices, so that whatever else the machine does hits all alike.
 func rate(net *network, arguments []string) error {
@@ -53,8 +48,11 @@ func rate(net *network, arguments []string) error {
 		}
 		contracts[name] = contract
 	}
-	work, err := prepare(contracts, *kind, *size, *keys)
+	work, err := workOf(*kind, *size, *keys)
 	if err != nil {
+		return err
+	}
+	if err := work.prepare(order, contracts); err != nil {
 		return err
 	}
 	output := json.NewEncoder(os.Stdout)
@@ -71,83 +69,80 @@ func rate(net *network, arguments []string) error {
 	return nil
 }
 
-// prepare stores what is to be read, runs each chaincode warm, and refuses to compare ones that answer differently.
-func prepare(contracts map[string]*client.Contract, kind string, size, keys int) (operation, error) {
-	value, count, stored := strings.Repeat("x", size), strconv.Itoa(keys), fmt.Sprintf("stored-%d", size)
-	batch := fmt.Sprintf("%s-%d-", batchPrefix, size)
-	var work operation
-	var answer func(contract *client.Contract) ([]byte, error)
-	for name, contract := range contracts {
-		var err error
-		switch kind {
-		case "evaluate":
-			_, err = contract.SubmitTransaction("put", stored, value)
-		case "reads":
-			_, err = contract.SubmitTransaction("put_many", batch, count, strconv.Itoa(size))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, explained(err))
-		}
+// work is what one call does; what every chaincode must answer is found out before anything is measured.
+type work struct {
+	submit    bool
+	stored    []string
+	arguments func(unique string) []string
+	answer    string
+}
+
+func workOf(kind string, size, keys int) (*work, error) {
+	value, count, bytes := strings.Repeat("x", size), strconv.Itoa(keys), strconv.Itoa(size)
+	key, prefix := "stored-"+bytes, "batch-"+bytes+"-"
+	always := func(arguments ...string) func(string) []string {
+		return func(string) []string { return arguments }
 	}
 	switch kind {
 	case "submit":
-		work = func(contract *client.Contract, unique string) error {
-			_, err := contract.SubmitTransaction("put", unique, value)
-			return err
-		}
+		return &work{submit: true, arguments: func(unique string) []string { return []string{"put", unique, value} }}, nil
 	case "evaluate":
-		answer = func(contract *client.Contract) ([]byte, error) {
-			return contract.EvaluateTransaction("get", stored)
-		}
+		return &work{stored: []string{"put", key, value}, arguments: always("get", key)}, nil
 	case "writes":
 		// Evaluated: the peer simulates the transaction; ordering it would hide the chaincode behind the block's time.
-		answer = func(contract *client.Contract) ([]byte, error) {
-			return contract.EvaluateTransaction("put_many", batch, count, strconv.Itoa(size))
-		}
+		return &work{arguments: always("put_many", prefix, count, bytes)}, nil
 	case "reads":
-		answer = func(contract *client.Contract) ([]byte, error) {
-			return contract.EvaluateTransaction("get_many", batch, count)
-		}
-	default:
-		return nil, fmt.Errorf("unknown operation %q", kind)
+		return &work{stored: []string{"put_many", prefix, count, bytes}, arguments: always("get_many", prefix, count)}, nil
 	}
-	if answer == nil {
-		return work, warm(contracts, work)
-	}
-	expected := ""
-	for name, contract := range contracts {
-		found, err := answer(contract)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, explained(err))
-		}
-		if expected != "" && string(found) != expected {
-			return nil, fmt.Errorf("%s answers otherwise than the others", name)
-		}
-		expected = string(found)
-	}
-	work = func(contract *client.Contract, _ string) error {
-		found, err := answer(contract)
-		if err == nil && string(found) != expected {
-			err = fmt.Errorf("another answer of %d bytes", len(found))
-		}
-		return err
-	}
-	return work, warm(contracts, work)
+	return nil, fmt.Errorf("unknown operation %q", kind)
 }
 
-func warm(contracts map[string]*client.Contract, work operation) error {
-	for name, contract := range contracts {
-		for number := range warmUps {
-			if err := work(contract, unique(number, 0)); err != nil {
+// prepare stores what is to be read, runs each chaincode warm, and refuses to compare ones that answer differently.
+func (work *work) prepare(order []string, contracts map[string]*client.Contract) error {
+	for place, name := range order {
+		contract := contracts[name]
+		if work.stored != nil {
+			if _, err := contract.SubmitTransaction(work.stored[0], work.stored[1:]...); err != nil {
 				return fmt.Errorf("%s: %w", name, explained(err))
+			}
+		}
+		for number := range warmUps {
+			answer, err := work.call(contract, unique(0, number))
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, explained(err))
+			}
+			if place == 0 && number == 0 {
+				work.answer = answer
+			}
+			if answer != work.answer {
+				return fmt.Errorf("%s answers otherwise than %s", name, order[0])
 			}
 		}
 	}
 	return nil
 }
 
+func (work *work) call(contract *client.Contract, unique string) (string, error) {
+	run := contract.EvaluateTransaction
+	if work.submit {
+		run = contract.SubmitTransaction
+	}
+	arguments := work.arguments(unique)
+	answer, err := run(arguments[0], arguments[1:]...)
+	return string(answer), err
+}
+
+// check runs one call that has to succeed with the known answer.
+func (work *work) check(contract *client.Contract, unique string) error {
+	answer, err := work.call(contract, unique)
+	if err == nil && answer != work.answer {
+		err = fmt.Errorf("another answer, of %d bytes", len(answer))
+	}
+	return err
+}
+
 // measure keeps so many callers busy until the time is over, then waits for their last calls.
-func measure(contract *client.Contract, work operation, clients int, length time.Duration) slice {
+func measure(contract *client.Contract, work *work, clients int, length time.Duration) slice {
 	var lock sync.Mutex
 	var callers sync.WaitGroup
 	var made slice
@@ -159,7 +154,7 @@ func measure(contract *client.Contract, work operation, clients int, length time
 			defer callers.Done()
 			for number := 0; time.Since(began) < length; number++ {
 				asked := time.Now()
-				err := work(contract, unique(caller, number))
+				err := work.check(contract, unique(caller, number))
 				took := float64(time.Since(asked).Microseconds()) / 1000
 				lock.Lock()
 				if err == nil {
