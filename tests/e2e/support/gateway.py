@@ -99,10 +99,18 @@ class Gateway:
     def submit(self, name, *arguments, transient=None, orgs=()):
         """Endorse, order and wait for the block."""
         tx_id, envelope, result = self.endorse(name, *arguments, transient=transient, orgs=orgs)
+        self.order(tx_id, envelope)
+        return self.committed(tx_id, result)
+
+    def order(self, tx_id, envelope):
+        """Hand an endorsed transaction to the orderers."""
         request = messages.SubmitRequest(
             transaction_id=tx_id, channel_id=self._channel_id, prepared_transaction=envelope
         )
         _call(self._stub.Submit, request)
+
+    def committed(self, tx_id, result=b""):
+        """Wait for the block of an ordered transaction."""
         status = messages.CommitStatusRequest(
             transaction_id=tx_id, channel_id=self._channel_id, identity=self._creator
         ).SerializeToString()

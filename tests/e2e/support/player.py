@@ -81,7 +81,7 @@ class Player:
         chosen = fitted(self.node)[:N_SHARE] if offered is None else offered
         return self.signed("Share", Share(chosen).to_bytes(), key)
 
-    def call_complete(self) -> Call:
+    def call_complete(self, n_max: int = N_MAX) -> Call:
         """Take everything the neighbours offered and keep the first ids."""
         offers = self.member.evaluate(EXECUTION, "Offers", self.process, self.node, 0)
         assert not offers["missing"]
@@ -97,7 +97,7 @@ class Player:
         own = fitted(self.node)
         others = [estimator for slot in slots for estimator in fitted(slot.sender)[:N_SHARE]]
         members = {estimator.id: estimator.tree.digest for estimator in (*own, *others)}
-        self.ensemble = dict(sorted(members.items())[:N_MAX])
+        self.ensemble = dict(sorted(members.items())[:n_max])
         result = RoundResult(
             0,
             tuple(estimator.tree.digest for estimator in own),
