@@ -49,7 +49,8 @@ class ExecutionRecord(Closing, Queries):
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
         `opening` has the fields of docs/formats/task-v1.md. The task must be the node's next; a task that
-        failed, was refused or is overdue is opened again, with a key that no task had before.
+        failed, was refused or is overdue is opened again, with a key that no task had before. What the old
+        key signs is worthless from then on, whatever time its client claims.
         """
         task = TaskId(process, node, iteration)
         terms = Terms.of(ctx, task)

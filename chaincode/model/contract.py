@@ -106,6 +106,8 @@ class Models(LedgerContract):
         """Let an organisation read a model, by its owner; returns who has access.
 
         `expires` is a time in UTC such as 2027-01-31T00:00:00Z; without it the grant holds until revoked.
+        The time of a read is what its reader claims, so an expiry is a rule for honest readers, and a
+        revocation one for all.
         """
         record = access.grant(ctx, access.find_access(ctx, process, node), organisation, expires)
         return self._changed(ctx, "AccessGranted", record)

@@ -90,6 +90,7 @@ class Player:
         self.federation, self.node = federation, node
         self.member = federation.nodes[node]
         self.ensemble, self.state, self.keys = {}, None, 0
+        self.joined = 0
 
     def opening(self, iteration, **changes):
         """Commit to what the ledger asks for, with a fresh key."""
@@ -119,7 +120,7 @@ class Player:
         return self.member.submit(*self.call_open(iteration), **more)
 
     def fitted(self):
-        return estimators(self.node, self.task.iteration)
+        return estimators(self.node, self.task.iteration - self.joined)
 
     def signed(self, function, raw, key=None, action=None, **more):
         """Sign a payload for this task and return the call that sends it in the transient map."""
@@ -166,7 +167,7 @@ class Player:
         kept = dict(sorted(members.items())[:50])
         self.after = kept
         fields = {
-            "first": self.task.iteration * N_NEW,
+            "first": (self.task.iteration - self.joined) * N_NEW,
             "created": tuple(created),
             "slots": tuple(slots),
             "ensemble": tuple(kept),

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from federation import EXECUTION, N_NEW, estimators, in_base64, prepared
+from federation import EXECUTION, N_NEW, SPECIFICATION, Federation, Player, estimators, in_base64, prepared
 
 from protocol.identifiers import EstimatorId
 from protocol.share import Share
@@ -189,6 +189,19 @@ def test_e19_lists_and_histories_are_paged(federation):
     assert [change["value"]["state"] for change in newest["items"]] == ["completed"]
     older = federation.auditor1.evaluate(EXECUTION, "History", "task", parts, 2, newest["bookmark"])
     assert [change["value"]["state"] for change in older["items"]] == ["shared", "open"]
+
+
+def test_c12_a_node_that_joins_mid_run_begins_with_its_own_first_counter():
+    federation = Federation(SPECIFICATION)
+    federation.play(0)
+    federation.admin1.submit("orchestration", "Join", federation.process, "node06", "Org1MSP", 2)
+    newcomer = federation.players["node06"] = Player(federation, "node06")
+    newcomer.joined = 2
+    federation.play(1, ["node01", "node02", "node03", "node04"])
+    federation.play(2)
+    standing = ask(federation, "Standing", "node06")
+    assert (standing["iteration"], standing["next_counter"]) == (2, N_NEW)
+    assert ask(federation, "Slots", "node06")["items"]
 
 
 def test_tasks_are_listed_by_process_and_by_node(federation):
