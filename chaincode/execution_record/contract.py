@@ -31,8 +31,6 @@ from protocol.share import Share, ShareLimits
 from protocol.signing import Action
 from protocol.task import Opening, TaskId, inputs_digest
 
-MAX_EVIDENCE_BYTES = 1 << 14
-
 
 class ExecutionRecord(Closing, Queries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
