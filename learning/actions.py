@@ -140,7 +140,7 @@ def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[E
             contents = offered.setdefault(estimator.id, [] if mine is None else [mine])
             if all(known.tree != estimator.tree for known in contents):
                 contents.append(estimator)
-    return dict(sorted(offered.items()))
+    return dict(sorted(offered.items(), key=lambda item: (item[0].creator, item[0].counter)))
 
 
 def _unfit(state: NodeState, estimator: Estimator, limits: TreeLimits) -> str | None:

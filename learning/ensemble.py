@@ -30,7 +30,7 @@ class Ensemble:
                 raise EnsembleError(
                     f"estimator {estimator.id} has digests {held.tree.digest} and {estimator.tree.digest}"
                 )
-        return type(self)(tuple(known[key] for key in sorted(known)))
+        return type(self)(tuple(sorted(known.values(), key=_place)))
 
     def get_top(self, k: int, ranking: Ranking) -> tuple[Estimator, ...]:
         """GET_TOP: the first k of the ranking, best first; all, by id, if there are no more than k."""
@@ -40,7 +40,7 @@ class Ensemble:
 
     def crop(self, n_max: int, ranking: Ranking) -> Self:
         """CROP: keep the top n_max."""
-        return type(self)(tuple(sorted(self.get_top(n_max, ranking), key=lambda estimator: estimator.id)))
+        return type(self)(tuple(sorted(self.get_top(n_max, ranking), key=_place)))
 
     @property
     def ids(self) -> tuple[EstimatorId, ...]:
@@ -62,3 +62,8 @@ class Ensemble:
 
     def __contains__(self, id: object) -> bool:  # noqa: A002
         return any(estimator.id == id for estimator in self.estimators)
+
+
+def _place(estimator: Estimator) -> tuple[str, int]:
+    """The order of ids, as tuples because those compare several times faster."""
+    return estimator.id.creator, estimator.id.counter
