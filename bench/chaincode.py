@@ -1,8 +1,8 @@
 """The chaincode shim against Fabric's own shims for Go and Node, and the cost of the rules of the ledger.
 
 All three chaincodes store and read the same values as services with mutual TLS on one network, loaded by one
-Go client that lets them take turns in slices of one or two seconds. A ratio is the median over the rounds, so
-what else the machine does in the meantime hits all alike. The network is removed afterwards.
+Go client that lets them take turns in slices of at most two seconds. A ratio is the median over the rounds,
+so what else the machine does in the meantime hits all alike. The network is removed afterwards.
 """
 
 import os
