@@ -27,9 +27,12 @@ class Direct(Member):
 
 
 def everybody() -> dict[str, str]:
-    """Every node of the network with its organisation's folder."""
+    """The nodes the network was made with, by organisation; those enrolled later may have been revoked."""
+    lines = (ORGANISATIONS.parent / "network.env").read_text().splitlines()
+    count = int(dict(line.split("=", 1) for line in lines)["NODES"])
+    wanted = {f"node{number:02d}" for number in range(1, count + 1)}
     found = sorted(ORGANISATIONS.glob("org*/users/node*"))
-    return {path.name: path.parent.parent.name for path in found if (path / "msp").is_dir()}
+    return {path.name: path.parent.parent.name for path in found if path.name in wanted}
 
 
 @pytest.fixture
