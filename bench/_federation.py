@@ -24,7 +24,7 @@ def synthetic(count: int, size: int = 12_000, seed: int = 0) -> dict[str, Rows]:
         X = rng.standard_t(4, size=(size, FEATURES)).astype(np.float32)
         anomalous = rng.random(size) < 0.002
         kind = rng.integers(3, size=int(anomalous.sum()))
-        X[anomalous] += (direction.T[kind] * rng.gamma(4.0, 1.2, size=(len(kind), 1))).astype(np.float32)
+        X[anomalous] += (direction.T[kind] * rng.gamma(4.0, 2.0, size=(len(kind), 1))).astype(np.float32)
         made[f"node{i:02d}" if count <= 100 else f"node{i:03d}"] = Rows.of(X, anomalous)
     return made
 
