@@ -18,18 +18,18 @@ class Goal:
 def at_least(text: str, bound: float, value: float, sign: bool = False) -> Goal:
     """A goal that a greater figure meets."""
     show = signed if sign else plain
-    return Goal(text, f"at least {show(bound)}", show(value), value >= bound)
+    return Goal(text, f"at least {show(bound)}", show(value), bool(value >= bound))
 
 
 def at_most(text: str, bound: float, value: float, sign: bool = False) -> Goal:
     """A goal that a smaller figure meets."""
     show = signed if sign else plain
-    return Goal(text, f"at most {show(bound)}", show(value), value <= bound)
+    return Goal(text, f"at most {show(bound)}", show(value), bool(value <= bound))
 
 
 def holds(text: str, met: bool, measured: str) -> Goal:
     """A goal without a number."""
-    return Goal(text, "yes", measured, met)
+    return Goal(text, "yes", measured, bool(met))
 
 
 def as_grid(title: str, goals: list[Goal]) -> Grid:
