@@ -40,21 +40,19 @@ def peer(organisation: str, identity: str, *arguments: str) -> subprocess.Comple
 
 
 def query(organisation: str, identity: str, function: str, *arguments: str) -> str:
+    """What the probe chaincode answers; a failure to answer fails the test."""
+    return done("network/peer.sh", organisation, identity, "--", *probing(function, *arguments)).rstrip("\n")
+
+
+def answers(organisation: str, function: str, *arguments: str) -> str | None:
+    """What the probe chaincode answers the auditor, or None while the organisation's peer cannot."""
+    asked = peer(organisation, "auditor", *probing(function, *arguments))
+    return asked.stdout.rstrip("\n") if asked.returncode == 0 else None
+
+
+def probing(function: str, *arguments: str) -> tuple[str, ...]:
     call = json.dumps({"Args": [function, *arguments]})
-    return done(
-        "network/peer.sh",
-        organisation,
-        identity,
-        "--",
-        "chaincode",
-        "query",
-        "-C",
-        "attestree",
-        "-n",
-        "probe",
-        "-c",
-        call,
-    ).rstrip("\n")
+    return "chaincode", "query", "-C", "attestree", "-n", "probe", "-c", call
 
 
 def invoke(
