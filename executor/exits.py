@@ -18,7 +18,7 @@ ENGINE_UNREACHABLE = 30
 SANDBOX_REFUSED = 31
 DATA_UNUSABLE = 40
 
-# The code decides before the class: a refusal of the image by the ledger is about the image, whoever found it.
+# The code decides before the class: an image that is not the ledger's is that, whoever found it.
 _BY_CODE = {"IMAGE_MISMATCH": IMAGE_INTEGRITY, "LEDGER_CONFLICT": CONFLICT}
 
 # The first class that fits.

@@ -52,7 +52,7 @@ class Transport(Protocol):
         *arguments: Argument,
         transient: Mapping[str, bytes] | None = None,
     ) -> Receipt:
-        """Write: have the function endorsed and ordered, and return once its transaction is valid in a block."""
+        """Write: have a function endorsed and ordered; return once the transaction is valid in a block."""
 
     def chain_info(self) -> ChainInfo:
         """Return the height of the channel as the caller's peer has it."""
