@@ -3,7 +3,7 @@
     AttestreeError
     ├── UsageError            the command cannot mean anything here
     ├── DeadlineError         what was waited for did not happen in time
-    ├── IntegrityError        the image is not the one on the ledger
+    ├── IntegrityError        the image is not the one on the ledger (a StateError: the ledger's word decides)
     ├── RoundError            the round came to nothing
     ├── EngineError           the Docker engine cannot be reached, or failed
     ├── SandboxError          the container would not be, or was not, what the profile says
@@ -13,7 +13,9 @@
 Each is raised with a stable code, the cause in this case and a remedy.
 """
 
-from protocol.errors import AttestreeError
+from collections.abc import Mapping
+
+from protocol.errors import AttestreeError, StateError
 
 
 class UsageError(AttestreeError):
@@ -24,8 +26,19 @@ class DeadlineError(AttestreeError):
     """What was waited for did not happen in time."""
 
 
-class IntegrityError(AttestreeError):
-    """The image at hand is not the image on the ledger; it is not run."""
+class IntegrityError(StateError):
+    """The image at hand is not the image on the ledger; it is not run.
+
+    `evidence` says what was expected and what was found, for the refusal that goes on the ledger.
+    """
+
+    evidence: dict[str, str]
+
+    def __init__(
+        self, code: str, cause: str, remedy: str | None = None, evidence: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(code, cause, remedy)
+        self.evidence = dict(evidence or {})
 
 
 class RoundError(AttestreeError):

@@ -1,0 +1,92 @@
+"""The container engine: found where Docker itself would look, old enough engines refused, failures named."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import requests
+from docker import DockerClient
+from docker.context import ContextAPI
+from docker.errors import APIError, DockerException
+from docker.utils import version_lt
+
+from executor.errors import EngineError
+
+# The API of Docker 20.10. Podman answers with the API it imitates, whatever its own version is.
+API_AT_LEAST = "1.41"
+SECONDS = 120
+_SYSTEM = "/var/run/docker.sock"
+_ROOTLESS = ("docker.sock", "podman/podman.sock")
+
+_START = "Start it (scripts/bootstrap), or set DOCKER_HOST to the socket of the engine to use"
+_JOIN = "Join the docker group, use a rootless engine, or set DOCKER_HOST to a socket that is yours"
+
+
+def engine(seconds: int = SECONDS) -> DockerClient:
+    """Connect to the engine; `seconds` is how long one answer may take."""
+    address = engine_address()
+    try:
+        if address is None:
+            client = docker.from_env(timeout=seconds)
+        else:
+            client = DockerClient(base_url=address, timeout=seconds)
+    except (DockerException, requests.RequestException, OSError) as error:
+        where = address or os.environ["DOCKER_HOST"]
+        denied = "Permission denied" in str(error)
+        raise EngineError(
+            "ENGINE_UNREACHABLE",
+            f"the engine at {where} {'may not be used by you' if denied else f'does not answer: {error}'}",
+            _JOIN if denied else _START,
+        ) from error
+    if version_lt(client.api.api_version, API_AT_LEAST):
+        spoken = client.api.api_version
+        client.close()
+        raise EngineError(
+            "ENGINE_VERSION",
+            f"the engine speaks API {spoken}, and {API_AT_LEAST} is the least that will do",
+            "Install Docker 20.10 or newer, or Podman 4 or newer",
+        )
+    return client
+
+
+def engine_address() -> str | None:
+    """Find the socket as the docker command would, then a rootless one; None leaves it to DOCKER_HOST."""
+    if os.environ.get("DOCKER_HOST"):
+        return None
+    context = ContextAPI.get_current_context()
+    if context is not None and context.Name != "default":
+        return str(context.Host)
+    if not Path(_SYSTEM).exists():
+        own = os.environ.get("XDG_RUNTIME_DIR")
+        for name in _ROOTLESS if own else ():
+            socket = Path(str(own)) / name
+            if socket.is_socket():
+                return f"unix://{socket}"
+    return f"unix://{_SYSTEM}"
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Turn the engine's own errors into EngineError; `what` is what it was asked to do."""
+    try:
+        yield
+    except APIError as error:
+        said = error.explanation or str(error)
+        raise EngineError(
+            "ENGINE_FAILED",
+            f"the engine could not {what}: {said}",
+            "Read what the engine said; executor doctor checks the host",
+        ) from error
+    except (DockerException, requests.RequestException) as error:
+        raise EngineError(
+            "ENGINE_UNREACHABLE", f"the engine stopped answering while asked to {what}: {error}", _START
+        ) from error
+
+
+def names_by_manifest(client: DockerClient) -> bool:
+    """Say whether the engine calls an image by its manifest's digest: the containerd image store does."""
+    with asking("describe itself"):
+        status = client.info().get("DriverStatus") or []
+    return any("io.containerd.snapshotter" in str(value) for _, value in status)
