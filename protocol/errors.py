@@ -13,7 +13,10 @@
         ├── SignatureError      a key or signature that proves nothing
         ├── LifecycleError      a transition that the life cycle does not have
         ├── ImageError          an image described in words that name no image
-        └── ProcessError        a process specification or topology that contradicts itself
+        ├── ProcessError        a process specification or topology that contradicts itself
+        ├── TableError          bytes or arrays that are no table of rows and labels
+        ├── NodeStateError      bytes that are no state of a node, or one that contradicts itself
+        └── FrameError          bytes that are no message between learner and broker
 
 What fails for another reason (the ledger by phase, the sandbox) gets its own branch under `AttestreeError`,
 with its codes in `TABLE`, when that part of the project needs it. Codes are never renamed or given a second
@@ -101,6 +104,18 @@ class ProcessError(DataError):
     """A process specification or a topology contradicts itself or exceeds what a process may ask."""
 
 
+class TableError(DataError):
+    """Bytes or arrays are no table of rows and labels."""
+
+
+class NodeStateError(DataError):
+    """Bytes are no state of a node, or a state contradicts itself."""
+
+
+class FrameError(DataError):
+    """Bytes are no message between learner and broker, or one that its verb does not allow."""
+
+
 class Code(NamedTuple):
     """What a code means to a program (the class raised) and to a person (the remedy)."""
 
@@ -111,6 +126,7 @@ class Code(NamedTuple):
 _SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
 _FIT = "Refuse this tree; its creator must FIT within the limits of the process."
 _SPECIFICATION = "Correct the field; docs/formats/process-v1.md gives its meaning and range."
+_STATE = "Restore the state file whose digest the ledger has; this one is not what a round left."
 _BUG = "Refuse this tree; its creator runs code that does not build trees."
 
 TABLE: dict[str, Code] = {
@@ -199,6 +215,26 @@ TABLE: dict[str, Code] = {
     "TOPOLOGY_CHANGE": Code(
         ProcessError, "List changes by ascending iterations within the process, from 1 on."
     ),
+    "TABLE_VERSION": Code(TableError, "Write the rows in rows format v1; nothing else is ever loaded."),
+    "TABLE_LENGTH": Code(TableError, "Write the rows again; bytes are missing or too many."),
+    "TABLE_SHAPE": Code(TableError, "Give at least one row and one feature, and one label per row."),
+    "TABLE_VALUE": Code(TableError, "Leave unknown values empty (NaN) and scale what float32 cannot hold."),
+    "TABLE_LABEL": Code(TableError, "Label normal rows 0 and anomalous rows 1."),
+    "TABLE_INPUT": Code(TableError, "Give values as float32 by row and labels as whole numbers."),
+    "NODE_STATE_VERSION": Code(NodeStateError, "Use state format v1; nothing else is ever loaded."),
+    "NODE_STATE_LENGTH": Code(NodeStateError, _STATE),
+    "NODE_STATE_SIZE": Code(NodeStateError, "Start a new process from this node's model."),
+    "NODE_STATE_VALUE": Code(NodeStateError, _STATE),
+    "NODE_STATE_ORDER": Code(NodeStateError, _STATE),
+    "NODE_STATE_CREATED": Code(NodeStateError, _STATE),
+    "NODE_STATE_INPUT": Code(NodeStateError, "Give the state as bytes."),
+    "FRAME_VERSION": Code(FrameError, "Speak broker protocol v1 on both sides of the socket."),
+    "FRAME_LENGTH": Code(FrameError, "Send whole messages; this one ended early or went on."),
+    "FRAME_SIZE": Code(FrameError, "Send a smaller message; docs/formats/broker-v1.md has the limits."),
+    "FRAME_HEADER": Code(FrameError, "Send exactly the header that docs/formats/broker-v1.md gives."),
+    "FRAME_VERB": Code(FrameError, "Ask task, share, slots or complete; there is no other verb."),
+    "FRAME_BLOBS": Code(FrameError, "Send as many blobs as docs/formats/broker-v1.md gives the verb."),
+    "FRAME_FIELDS": Code(FrameError, "Send exactly the fields docs/formats/broker-v1.md gives the verb."),
     "ACCESS_ROLE": Code(
         AccessError, "Call with an identity that has a role docs/ledger.md lists for the function."
     ),

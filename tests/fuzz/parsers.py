@@ -14,9 +14,12 @@ import atheris
 with atheris.instrument_imports(include=["protocol"]):
     from protocol import canonical
     from protocol.errors import AttestreeError
+    from protocol.messages import Request
     from protocol.process import Specification
     from protocol.round import RoundResult
     from protocol.share import Share, ShareLimits
+    from protocol.state import StateRecord
+    from protocol.table import Table
     from protocol.tree import Tree, TreeLimits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,14 +49,30 @@ def specification(raw: bytes) -> None:
     assert Specification.from_bytes(accepted.to_bytes()) == accepted
 
 
+def table(raw: bytes) -> None:
+    accepted = Table.from_bytes(raw)
+    assert Table(accepted.X, accepted.y).to_bytes() == raw
+
+
+def state(raw: bytes) -> None:
+    assert StateRecord.from_bytes(raw, TREES).to_bytes() == raw
+
+
+def request(raw: bytes) -> None:
+    assert Request.from_bytes(raw).to_bytes() == raw
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "tree": tree,
     "share": share,
     "record": record,
     "round": round_result,
     "specification": specification,
+    "table": table,
+    "state": state,
+    "request": request,
 }
-GOLDEN = {"tree": "estimator", "share": "share"}
+GOLDEN = {"tree": "estimator", "share": "share", "table": "table", "state": "state", "request": "broker"}
 
 
 def main() -> None:

@@ -5,9 +5,10 @@ import pickle
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from protocol import canonical, errors, keys
+from protocol import canonical, errors, frames, keys
 from protocol.digest import Digest
 from protocol.errors import (
     TABLE,
@@ -24,10 +25,13 @@ from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId, parse_node
 from protocol.image import Image
 from protocol.lifecycle import TASK, TaskState, TaskTransition
+from protocol.messages import Request, Verb
 from protocol.payload import read_payload
 from protocol.process import Specification
 from protocol.share import Share, ShareLimits
 from protocol.signing import SigningKey, TaskStatement, VerifyKey, sign, verify
+from protocol.state import StateRecord
+from protocol.table import Table
 from protocol.topology import Kind, Schedule, Topology
 from protocol.tree import Tree, TreeLimits
 
@@ -50,6 +54,14 @@ def tree(raw):
 
 def share(raw):
     return Share.from_bytes(raw, ShareLimits(1, 100), LIMITS)
+
+
+def state(raw):
+    return StateRecord.from_bytes(raw, LIMITS)
+
+
+def estimator(creator):
+    return Estimator(EstimatorId(creator, 1), LEAF)
 
 
 def image(repository="registry/learner", description=""):
@@ -130,6 +142,26 @@ TRIGGERS = {
     "PAYLOAD_SIZE": lambda: read_payload(b"ab", "", Digest.of(b""), max_bytes=1),
     "PAYLOAD_DIGEST": lambda: read_payload(b"a", "", Digest.of(b"")),
     "TOPOLOGY_CHANGE": lambda: Schedule(Topology(Kind.FULL), ((0, Topology(Kind.RING)),)),
+    "TABLE_VERSION": lambda: Table.from_bytes(bytes(7)),
+    "TABLE_LENGTH": lambda: Table.from_bytes(b""),
+    "TABLE_SHAPE": lambda: Table.from_bytes(b"\1" + bytes(6)),
+    "TABLE_VALUE": lambda: Table(np.full((1, 1), np.inf, np.float32), np.array([0])),
+    "TABLE_LABEL": lambda: Table(np.zeros((1, 1), np.float32), np.array([2])),
+    "TABLE_INPUT": lambda: Table.from_bytes("text"),
+    "NODE_STATE_VERSION": lambda: state(bytes(1)),
+    "NODE_STATE_LENGTH": lambda: state(b""),
+    "NODE_STATE_SIZE": lambda: state(bytes((16 << 20) + 1)),
+    "NODE_STATE_VALUE": lambda: StateRecord("p", "n", 0, -1, 0, (), ()),
+    "NODE_STATE_ORDER": lambda: StateRecord("p", "n", 0, 0, 0, (), (estimator("b"), estimator("a"))),
+    "NODE_STATE_CREATED": lambda: StateRecord("p", "n", 0, 0, 0, (), (estimator("n"),)),
+    "NODE_STATE_INPUT": lambda: state("text"),
+    "FRAME_VERSION": lambda: Request.from_bytes(bytes(5)),
+    "FRAME_LENGTH": lambda: Request.from_bytes(b""),
+    "FRAME_SIZE": lambda: Request.from_bytes(b"\1\0\0\0\xff"),
+    "FRAME_HEADER": lambda: Request.from_bytes(b"\1\2\0\0\0{}"),
+    "FRAME_VERB": lambda: Request.from_bytes(frames.encode({"verb": "open", "fields": {}})),
+    "FRAME_BLOBS": lambda: Request.from_bytes(frames.encode({"verb": "task", "fields": {}}, [b""])),
+    "FRAME_FIELDS": lambda: Request(Verb.SHARE).to_bytes(),
     "LIFECYCLE_STATE": lambda: TASK.state("done"),
     "LIFECYCLE_TRANSITION": lambda: TASK.after(TaskTransition.SHARE, TaskState.COMPLETED),
 }

@@ -1,0 +1,115 @@
+"""The two answers of the broker that say something: which round to run, and what the slots hold.
+
+Fields are read here once, each by the reader of its kind; whatever that refuses, the message is at fault.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from protocol import canonical, frames
+from protocol.digest import Digest
+from protocol.errors import DataError, FrameError
+from protocol.fields import Fields
+from protocol.identifiers import EstimatorId, parse_node
+from protocol.messages import ANSWERS, Answer, Verb
+from protocol.process import MAX_NODES
+from protocol.share import MAX_COUNT
+from protocol.task import Opening, TaskId
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswer:
+    """Which round to run: the ledger's task context and the opening, as the task commits to them."""
+
+    task: TaskId
+    neighbours: tuple[str, ...]
+    parameters: frames.Header
+    """Exactly the record `parameters` of the ledger's task context; its digest is the parameter hash."""
+    opening: Opening
+
+    def to_answer(self) -> Answer:
+        """Return the answer to `task`."""
+        fields: frames.Header = {
+            **self.task.to_dict(),
+            "neighbours": [*self.neighbours],
+            "parameters": self.parameters,
+            "opening": self.opening.to_dict(),
+        }
+        return Answer(Verb.TASK, fields)
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Read the answer to `task`."""
+        return _read(lambda: cls._of(answer.fields))
+
+    @classmethod
+    def _of(cls, found: Any) -> Self:
+        fields = Fields(found, "the answer to task", ANSWERS[Verb.TASK].fields)
+        neighbours = tuple(map(parse_node, fields.records("neighbours", MAX_NODES)))
+        if list(neighbours) != sorted(set(neighbours)):
+            raise FrameError("FRAME_FIELDS", "the neighbours are not sorted, each once")
+        if not isinstance(found["parameters"], dict):
+            raise FrameError("FRAME_FIELDS", "the parameters are not an object")
+        task = TaskId(found["process"], found["node"], found["iteration"])
+        return cls(task, neighbours, found["parameters"], Opening.from_dict(found["opening"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one sender's slot holds: the share it was filled by, and the ids, best first."""
+
+    sender: str
+    iteration: int
+    share: Digest
+    ids: tuple[EstimatorId, ...]
+
+    def to_dict(self) -> frames.Header:
+        """Return the record."""
+        ids: list[canonical.Record] = [str(estimator_id) for estimator_id in self.ids]
+        return {"sender": self.sender, "iteration": self.iteration, "share": str(self.share), "ids": ids}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Accept a record with exactly the fields of an offer, as the ledger's Offers and Slots list them."""
+        fields = Fields(record, "an offer", ("sender", "iteration", "share", "ids"))
+        share, ids = fields.digest("share"), fields.ids("ids", MAX_COUNT)
+        return cls(fields.node("sender"), fields.count("iteration"), share, ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsAnswer:
+    """What the slots of the node hold, by sender, and the estimators they name in share format, by id."""
+
+    offers: tuple[Offer, ...]
+    bundle: bytes
+
+    def to_answer(self) -> Answer:
+        """Return the answer to `slots`."""
+        return Answer(Verb.SLOTS, {"slots": [offer.to_dict() for offer in self.offers]}, (self.bundle,))
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Read the answer to `slots`; the bundle is for the reader to parse within its limits."""
+        return _read(lambda: cls(_offers(answer.fields), answer.blobs[0]))
+
+
+def _offers(found: Any) -> tuple[Offer, ...]:
+    records = Fields(found, "slots", ("slots",)).records("slots", MAX_NODES)
+    offers = tuple(map(Offer.from_dict, records))
+    senders = [offer.sender for offer in offers]
+    if senders != sorted(set(senders)):
+        raise FrameError("FRAME_FIELDS", "the slots are not sorted by sender, each once")
+    return offers
+
+
+def _read(build: Callable[[], T]) -> T:
+    """Say of whatever a field's own reader refuses that the message is at fault."""
+    try:
+        return build()
+    except FrameError:
+        raise
+    except DataError as error:
+        raise FrameError("FRAME_FIELDS", f"{error.code}: {error.cause}") from error
