@@ -1,7 +1,10 @@
 """The `executor` command: one group, one module per command."""
 
+from typing import Any
+
 import click
 
+from executor.caller import group_options
 from executor.doctor.command import doctor
 from executor.experiment.command import experiment
 from executor.simulate.command import simulate
@@ -9,7 +12,8 @@ from executor.simulate.command import simulate
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="attestree", prog_name="executor")
-def main() -> None:
+@group_options
+def main(**_: Any) -> None:
     """Train anomaly detectors together, and check afterwards what happened."""
 
 

@@ -26,6 +26,8 @@ class Network:
     n_orderers: int
     n_nodes: int
     chaincode_image: str
+    ports: int = 7
+    """What every port on this host begins with."""
 
     @classmethod
     def load(cls) -> "Network":
@@ -36,7 +38,8 @@ class Network:
             lines = (state / "network.env").read_text().splitlines()
             found = dict(line.split("=", 1) for line in lines)
             organisations, orderers, nodes = (int(found[name]) for name in ("ORGS", "ORDERERS", "NODES"))
-            return cls(project, state, organisations, orderers, nodes, found["CHAINCODE_IMAGE"])
+            image, ports = found["CHAINCODE_IMAGE"], int(found["PORTS"])
+            return cls(project, state, organisations, orderers, nodes, image, ports)
         except FileNotFoundError as error:
             raise NetworkError(
                 f"there is no network '{project}' here: {error.filename} does not exist"
@@ -48,6 +51,22 @@ class Network:
     def organisations(self) -> list[str]:
         """The organisations that have a peer."""
         return [f"org{i}" for i in range(1, self.n_organisations + 1)]
+
+    def folder(self, organisation: str) -> Path:
+        """Where an organisation's certificates and users are."""
+        return self.state / "organisations" / organisation
+
+    def msp_folder(self, organisation: str, identity: str) -> Path:
+        """The certificate and the key of one user of an organisation."""
+        return self.folder(organisation) / "users" / identity / "msp"
+
+    def msp_id(self, organisation: str) -> str:
+        """How the channel names an organisation."""
+        return f"Org{organisation.removeprefix('org')}MSP"
+
+    def peer_address(self, organisation: str) -> str:
+        """Where an organisation's peer listens on this host."""
+        return f"127.0.0.1:{self.ports}{organisation.removeprefix('org')}51"
 
     @property
     def services(self) -> list[str]:
