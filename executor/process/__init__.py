@@ -1,0 +1,1 @@
+"""`executor process`: agree on a process, follow it, change it, end it."""

@@ -1,0 +1,66 @@
+"""The learner's options as people write them, turned into the ones the ledger keeps.
+
+Numbers with a fraction become text in its one spelling, since records have no floats, and what was left out
+is written out, so that a later default changes no old process.
+"""
+
+import math
+from typing import Any
+
+from learning.errors import ParameterError
+from learning.options import from_step, to_options
+from learning.robust import HomeCheck
+from protocol.canonical import float_text
+from protocol.step import Parameters
+
+FRACTIONS = ("decay", "quota", "vote_cap", "threshold")
+LISTS = ("mu", "sigma")
+
+
+def readable(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of the shipped learner with numbers as text and `home_check: true` spelled out."""
+    found = dict(options)
+    for name in FRACTIONS:
+        if name in found:
+            found[name] = _text(name, found[name])
+    for name in LISTS:
+        if name in found:
+            found[name] = [_text(name, value) for value in found[name]]
+    if "home_check" in found:
+        found["home_check"] = _home_check(found["home_check"])
+    return found
+
+
+def without_floats(value: Any) -> Any:
+    """Return any options with floats as text, for an image that is not the shipped one."""
+    if isinstance(value, dict):
+        return {name: without_floats(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_floats(item) for item in value]
+    return float_text(value) if type(value) is float else value
+
+
+def written_out(parameters: Parameters) -> dict[str, Any]:
+    """Return the options with every default, or refuse what the learner would refuse."""
+    return dict(to_options(from_step(parameters)))
+
+
+def _home_check(value: Any) -> Any:
+    if value is None or value is False:
+        return None
+    given = {} if value is True else value
+    shipped = HomeCheck()
+    return {
+        "max_alarms": _text("max_alarms", given.get("max_alarms", shipped.max_alarms)),
+        "min_found": _text("min_found", given.get("min_found", shipped.min_found)),
+        "enough_anomalies": given.get("enough_anomalies", shipped.enough_anomalies),
+    }
+
+
+def _text(name: str, value: Any) -> Any:
+    """Return a number as text; text is left as it is, and refused later if it is not the one spelling."""
+    if type(value) not in (int, float):
+        return value
+    if not math.isfinite(value):
+        raise ParameterError(f"option {name!r} is beyond what a number can hold")
+    return float_text(float(value))
