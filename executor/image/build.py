@@ -1,0 +1,168 @@
+"""Build the learner image so that equal sources give an equal image id.
+
+1  find the sources, and the base image they start from
+2  an image with the same source key is the image: nothing to build
+3  the engine builds from an archive that holds sources and locked wheels, without network and without cache
+4  the built image is saved and rewritten in its one form: no times, no order, no build history of the engine
+5  the engine loads it; the id must be the one that was computed
+"""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+from docker import DockerClient
+from docker.errors import ImageNotFound
+from docker.models.images import Image
+
+from executor.engine import asking, names_by_manifest
+from executor.errors import EngineError
+from executor.image.archive import rewrite
+from executor.image.context import Sources
+from executor.image.progress import Say
+from executor.network import ROOT
+from protocol.digest import Digest
+
+NAME = "attestree/learner"
+LABEL = "attestree.source"
+_STAGE = "attestree.stage=learner"
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True)
+class Built:
+    """A learner image that the engine has."""
+
+    image_id: Digest
+    tag: str
+    source: str
+    size: int
+    built: bool
+    changed: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `executor image build --json` prints."""
+        return {
+            "image_id": str(self.image_id),
+            "tag": self.tag,
+            "source": self.source,
+            "size": self.size,
+            "built": self.built,
+            "uncommitted": list(self.changed),
+        }
+
+
+def build(
+    client: DockerClient, say: Say, *, tag: str = f"{NAME}:latest", force: bool = False, root: Path = ROOT
+) -> Built:
+    """Return the learner image of the sources under `root`, built if there is none, or if `force`."""
+    sources = Sources.find(root)
+    say("sources: finding the Python base image")
+    base = _ask_network("python-base")
+    with asking("look up the base image"):
+        key = sources.key(client.images.get(base).attrs["RootFS"]["Layers"])
+    image = None if force else find_built(client, key)
+    built = image is None
+    if image is None:
+        image = _build(client, say, sources, base, key)
+    repository, _, version = tag.rpartition(":")
+    with asking("tag the image"):
+        image.tag(repository, version)
+    return Built(Digest.parse(str(image.id)), tag, key, image.attrs["Size"], built, tuple(sources.changed()))
+
+
+def find_built(client: DockerClient, key: str) -> Image | None:
+    """Find an image that carries the key of its sources."""
+    with asking("list images"):
+        return next(iter(client.images.list(filters={"label": f"{LABEL}={key}"})), None)
+
+
+def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str) -> Image:
+    wheels = Path(_ask_network("wheels", "learner"))
+    image_id = _run_dockerfile(client, say, sources.archive(wheels), base, key)
+    try:
+        return _fix(client, say, image_id)
+    finally:
+        with asking("remove what the build left"):
+            client.images.remove(image_id)
+            client.images.prune(filters={"dangling": True, "label": _STAGE})
+
+
+def _run_dockerfile(client: DockerClient, say: Say, context: IO[bytes], base: str, key: str) -> str:
+    """Have the engine build, and return the id of what came out."""
+    said: list[str] = []
+    image_id = ""
+    with asking("build the learner image"):
+        # Without cache: a layer of an earlier build would carry that build's chance into this one.
+        for event in client.api.build(
+            fileobj=context,
+            custom_context=True,
+            decode=True,
+            nocache=True,
+            rm=True,
+            forcerm=True,
+            network_mode="none",
+            buildargs={"BASE": base},
+            labels={LABEL: key},
+        ):
+            if "error" in event:
+                raise EngineError(
+                    "IMAGE_BUILD",
+                    f"the learner image did not build: {event['error']}: {''.join(said[-10:]).strip()}",
+                    "Read what the build said last",
+                )
+            image_id = event.get("aux", {}).get("ID", image_id)
+            said.append(event.get("stream", ""))
+            if said[-1].startswith("Step "):
+                say("build: " + said[-1].strip())
+    return image_id
+
+
+def _fix(client: DockerClient, say: Say, built: str) -> Image:
+    """Replace what was built by its one form."""
+    with TemporaryDirectory(prefix="attestree-image-") as folder:
+        saved, fixed = Path(folder, "saved.tar"), Path(folder, "fixed.tar")
+        say("build: saving")
+        with asking("save the image"), saved.open("wb") as stream:
+            for block in client.images.get(built).save(chunk_size=_BLOCK):
+                stream.write(block)
+        say("build: fixing times and order")
+        image_id = rewrite(saved, fixed, ())
+        saved.unlink()
+        say("build: loading")
+        with asking("load the image"), fixed.open("rb") as stream:
+            client.images.load(stream)
+    try:
+        with asking("look up the loaded image"):
+            return client.images.get(str(image_id))
+    except EngineError as error:
+        if not isinstance(error.__cause__, ImageNotFound):
+            raise
+        raise store_refused(client, f"it does not call the image {image_id}") from error
+
+
+def store_refused(client: DockerClient, cause: str) -> EngineError:
+    """Say why an engine cannot name images by the digest of their configuration."""
+    if names_by_manifest(client):
+        return EngineError(
+            "ENGINE_IMAGE_STORE",
+            f"the engine keeps images in containerd's store and calls them by their manifests: {cause}",
+            'Set "features": {"containerd-snapshotter": false} in the engine\'s daemon.json and restart it',
+        )
+    return EngineError("ENGINE_FAILED", cause, "Look at the engine's log")
+
+
+def _ask_network(*arguments: str) -> str:
+    """Run network/images.sh, whose progress goes to stderr as ours does."""
+    ran = subprocess.run(
+        [str(ROOT / "network/images.sh"), *arguments], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if ran.returncode != 0:
+        raise EngineError(
+            "IMAGE_BUILD",
+            f"network/images.sh {' '.join(arguments)} exited with {ran.returncode}",
+            "Read what it said above",
+        )
+    return ran.stdout.strip()

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Prints what the build of an image starts from, after making or fetching it: the Python base, or a directory of wheels.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+for part in common tools images; do
+  # shellcheck source=/dev/null
+  . "$here/lib/$part.sh"
+done
+
+usage() {
+  cat <<EOF
+usage: network/images.sh python-base | wheels PART
+
+  python-base   the image with Python 3.11 that the project's own images start from
+  wheels PART   a directory with the wheels that requirements/PART.txt locks
+EOF
+}
+
+main() {
+  mkdir -p "$CACHE"
+  case "$#:${1-}" in
+    1:python-base)
+      settle_python_base
+      echo "$IMAGE"
+      ;;
+    2:wheels)
+      [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"
+      wheels "$2"
+      ;;
+    1:-h | 1:--help) usage ;;
+    *)
+      usage >&2
+      die "$USAGE" "wrong arguments" "they are none of the above" "see the usage above"
+      ;;
+  esac
+}
+
+# settle_python_base: what the network of this name was built from, or what can be had. Sets IMAGE.
+settle_python_base() {
+  local IMAGES=auto
+  # shellcheck source=/dev/null
+  [ ! -f "$STATE/network.env" ] || . "$STATE/network.env"
+  if [ "$(choose_images "$IMAGES")" = build ]; then
+    build_python_base
+  else
+    IMAGE=$OFFICIAL_PYTHON
+    image_exists "$IMAGE" || quietly "docker pull $IMAGE" docker pull "$IMAGE" || die "$FAILED" "no image $IMAGE" \
+      "the container registry did not serve it" "check the connection and try again"
+  fi
+}
+
+main "$@"
