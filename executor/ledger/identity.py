@@ -33,7 +33,7 @@ class Identity:
             key = load_pem_private_key((folder / "keystore/key.pem").read_bytes(), None)
             public = x509.load_pem_x509_certificate(certificate).public_key()
         except FileNotFoundError as error:
-            raise _unknown(folder, error) from error
+            raise _unknown(folder, msp_id) from error
         except (OSError, ValueError, TypeError) as error:
             raise UsageError("IDENTITY_UNUSABLE", f"{folder} cannot be read: {error}", _ENROL) from error
         if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
@@ -56,8 +56,8 @@ class Identity:
         return utils.encode_dss_signature(r, min(s, P256_ORDER - s))
 
 
-def _unknown(folder: Path, error: FileNotFoundError) -> UsageError:
+def _unknown(folder: Path, msp_id: str) -> UsageError:
     users = folder.parent.parent
     known = sorted(path.name for path in users.iterdir()) if users.is_dir() else []
     remedy = f"Choose one of {', '.join(known)}." if known else "Bring the network up with network/up.sh."
-    return UsageError("IDENTITY_UNKNOWN", f"there is no identity in {folder}: {error.filename}", remedy)
+    return UsageError("IDENTITY_UNKNOWN", f"{msp_id} has no identity {folder.parent.name!r} here", remedy)
