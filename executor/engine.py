@@ -85,8 +85,19 @@ def asking(what: str) -> Iterator[None]:
         ) from error
 
 
-def names_by_manifest(client: DockerClient) -> bool:
-    """Say whether the engine calls an image by its manifest's digest: the containerd image store does."""
+def misnamed(client: DockerClient, cause: str) -> EngineError:
+    """Say why an engine does not call an image by the digest of its configuration."""
+    if keeps_manifests(client):
+        return EngineError(
+            "ENGINE_IMAGE_STORE",
+            f"the engine keeps images in containerd's store and calls them by their manifests: {cause}",
+            'Set "features": {"containerd-snapshotter": false} in the engine\'s daemon.json and restart it',
+        )
+    return EngineError("ENGINE_FAILED", cause, "Look at the engine's log")
+
+
+def keeps_manifests(client: DockerClient) -> bool:
+    """Say whether the engine uses containerd's image store, where an image's id is its manifest's digest."""
     with asking("describe itself"):
         status = client.info().get("DriverStatus") or []
     return any("io.containerd.snapshotter" in str(value) for _, value in status)

@@ -17,7 +17,7 @@ from docker import DockerClient
 from docker.errors import ImageNotFound
 from docker.models.images import Image
 
-from executor.engine import asking, names_by_manifest
+from executor.engine import asking, misnamed
 from executor.errors import EngineError
 from executor.image.archive import rewrite
 from executor.image.context import Sources
@@ -140,18 +140,7 @@ def _fix(client: DockerClient, say: Say, built: str) -> Image:
     except EngineError as error:
         if not isinstance(error.__cause__, ImageNotFound):
             raise
-        raise store_refused(client, f"it does not call the image {image_id}") from error
-
-
-def store_refused(client: DockerClient, cause: str) -> EngineError:
-    """Say why an engine cannot name images by the digest of their configuration."""
-    if names_by_manifest(client):
-        return EngineError(
-            "ENGINE_IMAGE_STORE",
-            f"the engine keeps images in containerd's store and calls them by their manifests: {cause}",
-            'Set "features": {"containerd-snapshotter": false} in the engine\'s daemon.json and restart it',
-        )
-    return EngineError("ENGINE_FAILED", cause, "Look at the engine's log")
+        raise misnamed(client, f"it does not know {image_id}, which it just loaded") from error
 
 
 def _ask_network(*arguments: str) -> str:
