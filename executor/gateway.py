@@ -9,19 +9,18 @@ made anew.
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import grpc
 
 from executor.errors import UsageError
 from executor.ledger.attempts import PAUSES, agreed, first_answer, raise_failure
-from executor.ledger.errors import CommitError, CommitStatusError, EndorseError, EvaluateError, SubmitError
+from executor.ledger.commits import Commit, Deadlines, find_commit
+from executor.ledger.errors import CommitError, EndorseError, EvaluateError, SubmitError
 from executor.ledger.events import EventStream
 from executor.ledger.identity import Identity
 from executor.ledger.link import Link, Peer, status_of
 from executor.ledger.messages import gateway, ledger, orderer
-from executor.ledger.messages import transaction as transactions
 from executor.ledger.proposal import Proposal, Transaction
 from executor.ledger.transport import Argument, ChainInfo, Receipt
 from executor.network import CHANNEL, Network
@@ -30,8 +29,6 @@ Status = grpc.StatusCode
 
 CONFLICT_ATTEMPTS = 6
 """How often a call is made before it is given up because others write the same records."""
-_VALID = transactions.VALID
-_CONFLICTS = (transactions.MVCC_READ_CONFLICT, transactions.PHANTOM_READ_CONFLICT)
 # The orderers have certainly not taken a transaction that was answered so.
 _NOT_ORDERED = (
     Status.INVALID_ARGUMENT,
@@ -42,32 +39,6 @@ _NOT_ORDERED = (
     Status.PERMISSION_DENIED,
     Status.UNIMPLEMENTED,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """Seconds that one attempt of each phase may take; `commit` is for all attempts together."""
-
-    evaluate: float = 20
-    endorse: float = 30
-    submit: float = 20
-    commit: float = 60
-    another_look: float = 5
-    """For the other peers, once one did not know of a commit within its time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What became of a transaction: its block, and the code its peers gave it there (0 is valid)."""
-
-    tx_id: str
-    block: int
-    code: int
-
-    @property
-    def validation(self) -> str:
-        """The code in words."""
-        return str(transactions.TxValidationCode.Name(self.code))
 
 
 class Gateway:
@@ -129,9 +100,9 @@ class Gateway:
         for _ in range(CONFLICT_ATTEMPTS):
             link, transaction = self.endorse(chaincode, function, *arguments, transient=transient)
             commit = self.order(link, transaction)
-            if commit.code == _VALID:
+            if commit.valid:
                 return Receipt(commit.tx_id, commit.block, transaction.answer)
-            if commit.code not in _CONFLICTS:
+            if not commit.overtaken:
                 raise CommitError("TRANSACTION_INVALID", commit.tx_id, commit.block, commit.validation)
             time.sleep(random.uniform(0, PAUSES[1]))  # noqa: S311 - lets contenders part
         raise CommitError("LEDGER_CONFLICT", commit.tx_id, commit.block, commit.validation)
@@ -171,28 +142,8 @@ class Gateway:
 
     def commit_status(self, tx_id: str, first: Link | None = None) -> Commit:
         """Wait until a peer knows in which block a transaction is, and whether it is valid there."""
-        status = gateway.CommitStatusRequest(
-            transaction_id=tx_id, channel_id=self.channel, identity=self.identity.creator
-        ).SerializeToString()
-        request = gateway.SignedCommitStatusRequest(request=status, signature=self.identity.sign(status))
-        end = time.monotonic() + self.deadlines.commit
         links = sorted(self._links, key=lambda link: link is not first)
-        patience = self.deadlines.commit
-        while True:
-            failures = []
-            for link in links:
-                left = max(end - time.monotonic(), self.deadlines.another_look)
-                try:
-                    answer = link.call("CommitStatus", request, min(patience, left))
-                except grpc.RpcError as error:
-                    failures.append((link, error))
-                    if status_of(error) is Status.DEADLINE_EXCEEDED:
-                        patience = self.deadlines.another_look
-                else:
-                    return Commit(tx_id, answer.block_number, answer.result)
-            if time.monotonic() >= end:
-                raise_failure(CommitStatusError, tx_id, failures)
-            time.sleep(PAUSES[2])
+        return find_commit(links, self.identity, self.channel, tx_id, self.deadlines)
 
     def chain_info(self) -> ChainInfo:
         """Return the height of the channel as the first peer that answers has it."""

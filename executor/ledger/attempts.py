@@ -1,5 +1,6 @@
 """Which failed call is repeated where, and what is raised when nobody is left to ask."""
 
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,9 @@ from executor.ledger.errors import (
     refusal_in,
 )
 from executor.ledger.link import Link, message_of, peer_details, status_of
+from protocol.errors import AttestreeError
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 Attempt = tuple[Link, grpc.RpcError]
 Status = grpc.StatusCode
@@ -50,11 +53,14 @@ def first_answer(
     attempts: list[Attempt] = []
     for link in links:
         try:
-            return link, ask(link)
+            answer = ask(link)
         except grpc.RpcError as error:
             attempts.append((link, error))
             if _refusal(error) is not None or status_of(error) not in _ANOTHER_PEER:
                 break
+        else:
+            _tell(attempts, link)
+            return link, answer
     return raise_failure(phase, tx_id, attempts)
 
 
@@ -82,6 +88,17 @@ def raise_failure(phase: type[PhaseError], tx_id: str, attempts: Sequence[Attemp
     raise failure from last
 
 
+def _tell(attempts: Sequence[Attempt], link: Link) -> None:
+    """Say once that a peer stands in: who trusts only the own organisation's peer wants to know."""
+    if attempts and not attempts[0][0].stood_in_for:
+        attempts[0][0].stood_in_for = True
+        own = attempts[0][0].peer
+        log.warning(
+            "the peer of %s does not answer (%s); %s of %s does",
+            own.msp, own.address, link.peer.address, link.peer.msp,
+        )  # fmt: skip
+
+
 def _telling(attempts: Sequence[Attempt]) -> grpc.RpcError:
     """A peer that answered tells more than one that cannot be reached, and the last tells most."""
     errors = [error for _, error in attempts]
@@ -107,7 +124,7 @@ def _code(phase: type[PhaseError], error: grpc.RpcError) -> str:
     return _CODES[phase]
 
 
-def _refusal(error: grpc.RpcError) -> Exception | None:
+def _refusal(error: grpc.RpcError) -> AttestreeError | None:
     texts = [*(detail.message for detail in peer_details(error)), message_of(error)]
     if status_of(error) is Status.PERMISSION_DENIED:
         texts.append(f"access denied: {message_of(error)}")

@@ -47,6 +47,7 @@ class Link:
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.permits = Semaphore(CONCURRENT_CALLS)
+        self.stood_in_for = False
         self._channel = grpc.secure_channel(
             peer.address, grpc.ssl_channel_credentials(peer.tls_ca), options=_OPTIONS
         )
