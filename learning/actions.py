@@ -28,8 +28,9 @@ EMPTY = Ensemble()
 class NodeState:
     """What a node carries from one iteration to the next.
 
-    `created` holds the digest of every tree the node ever trained, by counter: the next counter is its
-    length, and a tree that comes back under the node's name is recognised, even long after it was cropped.
+    `created` holds the digest of every tree the node trained, by counter, of which the first is `first`: a
+    tree that comes back under the node's name is recognised, even long after it was cropped. Only a process
+    that starts from a published model has another `first` than 0: the model's trees keep their counters.
     """
 
     node: str
@@ -38,11 +39,17 @@ class NodeState:
     ensemble: Ensemble = EMPTY
     created: tuple[Digest, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    first: int = 0
 
     @property
     def counter(self) -> int:
         """The counter of the next estimator."""
-        return len(self.created)
+        return self.first + len(self.created)
+
+    def has_created(self, estimator: Estimator) -> bool:
+        """Whether the node trained exactly this tree under this id in this process."""
+        place = estimator.id.counter - self.first
+        return 0 <= place < len(self.created) and self.created[place] == estimator.tree.digest
 
 
 def fit_task(state: NodeState, rows: Rows, parameters: Parameters) -> FitTask:
@@ -144,10 +151,10 @@ def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[E
 
 
 def _unfit(state: NodeState, estimator: Estimator, limits: TreeLimits) -> str | None:
-    id_, tree = estimator.id, estimator.tree
-    if id_.creator == state.node:
-        mine = id_.counter < state.counter and state.created[id_.counter] == tree.digest
-        return None if mine else "FORGED_CREATOR"
+    tree = estimator.tree
+    # What the node made before this process is part of the initial model, for which the ledger vouches.
+    if estimator.id.creator == state.node and estimator.id.counter >= state.first:
+        return None if state.has_created(estimator) else "FORGED_CREATOR"
     if tree.n_internal > limits.max_internal or tree.depth > limits.max_depth:
         return "TREE_LIMITS"
     if tree.n_internal and int(tree.feature.max()) >= limits.n_features:

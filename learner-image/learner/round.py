@@ -1,0 +1,104 @@
+"""One round, from the key to the signed result."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from learner.broker import Broker
+from learner.inputs import read_rows, read_state
+from learner.key import Source, read_key
+from learner.outcome import Exit, ends_with
+from learner.slots import Slots, ask_slots
+from learner.task import Task, ask_task
+from learning import actions
+from learning.actions import NodeState
+from protocol.messages import Request, Verb
+from protocol.round import RoundResult
+from protocol.share import Share
+from protocol.signing import Action, SigningKey
+from protocol.state import StateRecord
+
+Say = Callable[[str], None]
+
+
+def run_round(directory: Path, key_source: Source, say: Say, gone: Callable[[], None]) -> None:
+    """Run the round that the broker in this directory has for us.
+
+    1. Read the task's key.
+    2. Ask for the task; it is what its opening commits to.
+    3. Read rows and state; they are what the task commits to.
+    4. FIT.
+    5. SHARE, signed, if there are neighbours.
+    6. GET what the neighbours' slots hold, and CROP.
+    7. Send the signed result, and the state it leaves.
+
+    `gone` is called when the broker hangs up while the learner computes.
+    """
+    key = read_key(key_source)
+    with Broker.connect(directory / "broker.sock") as broker:
+        broker.watch(gone)
+        task = ask_task(broker, key.verify_key)
+        say(f"task {task.id}, {len(task.neighbours)} neighbours")
+        rows = read_rows(directory / "rows", task)
+        before = read_state(directory / "state", task)
+        # Inputs are sound by now: what the actions still refuse, the parameters ask for.
+        with ends_with(Exit.TASK):
+            fitted = actions.fit(before, rows, task.parameters)
+            say(f"FIT: {len(fitted.created) - len(before.created)} estimators from {before.counter}")
+            slots, share_bytes = Slots(), 0
+            if task.neighbours:
+                share = Share(actions.share(fitted, task.parameters, rows))
+                share_bytes = _share(broker, task, key, share)
+                say(f"SHARE: {len(share.estimators)} estimators, {share_bytes} bytes")
+                slots = ask_slots(broker, task)
+            after = actions.get(fitted, slots.by_sender(), task.parameters, rows)
+            say(f"GET: {len(slots.offers)} slots, {len(after.refusals)} refused; {len(after.ensemble)} kept")
+            _complete(broker, task, key, _result(task, before, after, slots, share_bytes))
+    say("complete")
+
+
+def _share(broker: Broker, task: Task, key: SigningKey, share: Share) -> int:
+    raw = share.to_bytes()
+    broker.ask(Request(Verb.SHARE, task.sign(key, Action.SHARE, share.digest), (raw,)))
+    return len(raw)
+
+
+def _result(
+    task: Task, before: NodeState, after: NodeState, slots: Slots, share_bytes: int
+) -> tuple[RoundResult, bytes]:
+    state = StateRecord(
+        task.id.process,
+        task.id.node,
+        after.iteration,
+        task.seed,
+        after.first,
+        after.created,
+        after.ensemble.estimators,
+    )
+    raw = state.to_bytes()
+    read = slots.read(after.refusals)
+    # Counts and sizes: a figure that depends on the labels would tell the others about them.
+    metrics = {
+        "creators": len(after.ensemble.origins()),
+        "ensemble": len(after.ensemble),
+        "own": after.ensemble.origins().get(task.id.node, 0),
+        "offered": sum(len(offer.ids) for offer, _ in slots.offers),
+        "refused": sum(len(slot.refused) for slot in read),
+        "share_bytes": share_bytes,
+        "state_bytes": len(raw),
+    }
+    result = RoundResult(
+        before.counter,
+        after.created[len(before.created) :],
+        read,
+        after.ensemble.ids,
+        state.ensemble_digest,
+        state.digest,
+        {**metrics},
+    )
+    return result, raw
+
+
+def _complete(broker: Broker, task: Task, key: SigningKey, came_out: tuple[RoundResult, bytes]) -> None:
+    result, state = came_out
+    signature = task.sign(key, Action.COMPLETE, result.digest)
+    broker.ask(Request(Verb.COMPLETE, signature, (result.to_bytes(), state)))

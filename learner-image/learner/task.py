@@ -1,0 +1,91 @@
+"""Which round this is: what the broker says, checked against what the task commits to on the ledger."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from learner.broker import Broker
+from learner.outcome import Exit, ends_with, need
+from learning import options
+from learning.parameters import Parameters
+from protocol import step
+from protocol.answers import TaskAnswer
+from protocol.digest import Digest
+from protocol.fields import Fields
+from protocol.limits import TreeLimits
+from protocol.messages import Request, Verb
+from protocol.process import InitialModel, parameters_digest
+from protocol.signing import Action, SigningKey, VerifyKey, sign_statement
+from protocol.step import StepKind
+from protocol.task import Opening, TaskId, statement
+
+_AGREED = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
+_PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that is what it commits to."""
+
+    id: TaskId
+    neighbours: tuple[str, ...]
+    opening: Opening
+    parameters: Parameters
+    seed: int
+    limits: TreeLimits
+    synchronous: bool
+    initial_model: InitialModel | None
+
+    def sign(self, key: SigningKey, action: Action, payload: Digest) -> bytes:
+        """Sign what this task did."""
+        return sign_statement(key, statement(self.id, self.opening, action, payload))
+
+
+def ask_task(broker: Broker, public_key: VerifyKey) -> Task:
+    """Ask which round to run, and refuse one that its opening does not cover."""
+    answer = broker.ask(Request(Verb.TASK))
+    with ends_with(Exit.TASK):
+        task = _read(TaskAnswer.of(answer))
+    need(
+        task.opening.public_key == public_key, Exit.KEY, "the key is not the one that the task is opened with"
+    )
+    return task
+
+
+def _read(said: TaskAnswer) -> Task:
+    record: dict[str, Any] = said.parameters
+    digest = parameters_digest(record)
+    need(
+        digest == said.opening.parameter_hash,
+        Exit.TASK,
+        f"the parameters have digest {digest}, and the task commits to {said.opening.parameter_hash}",
+    )
+    Fields(record, "the parameters", (*_AGREED, *_PLACE))
+    agreed = step.Parameters.from_dict({name: record[name] for name in _AGREED})
+    need(
+        agreed.schema_digest == said.opening.schema_digest,
+        Exit.TASK,
+        "the feature schema of the parameters is not the one the task commits to",
+    )
+    parameters = options.from_step(agreed)
+    scaled = len(parameters.kernel.mu)
+    need(
+        scaled in (0, agreed.limits.n_features),
+        Exit.TASK,
+        f"mu and sigma are given for {scaled} of {agreed.limits.n_features} features",
+    )
+    need(
+        said.task.node not in said.neighbours and (record["kind"] != StepKind.SINGLE or not said.neighbours),
+        Exit.TASK,
+        "a node is not its own neighbour, and a single step has no neighbours",
+    )
+    model = record["initial_model"]
+    return Task(
+        said.task,
+        said.neighbours,
+        said.opening,
+        parameters,
+        agreed.seed,
+        agreed.limits,
+        record["synchronous"] is True,
+        None if model is None else InitialModel.from_dict(model),
+    )
