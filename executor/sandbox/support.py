@@ -1,0 +1,40 @@
+"""Whether an engine can keep a profile: asked first, since engines drop limits with a mere warning."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from docker import DockerClient
+
+from executor.engine import asking
+from executor.errors import SandboxError
+
+LIMITS = {
+    "MemoryLimit": "limit memory",
+    "SwapLimit": "limit memory and swap together",
+    "PidsLimit": "limit the number of processes",
+    "CpuCfsQuota": "limit processors",
+}
+# Docker says `default` up to 20.10 and `builtin` since 23.0 for the profile it ships.
+SECCOMP = ("name=seccomp,profile=default", "name=seccomp,profile=builtin")
+
+
+def check_engine(client: DockerClient) -> None:
+    """Return if the engine enforces every limit of the profile; otherwise name what it cannot do."""
+    with asking("describe itself"):
+        lacking = missing(client.info())
+    if lacking:
+        raise SandboxError(
+            "SANDBOX_UNSUPPORTED",
+            f"the container engine cannot {', nor '.join(lacking)}",
+            "Use an engine with the default seccomp profile and all cgroup controllers (docs/sandbox.md).",
+        )
+
+
+def missing(information: Mapping[str, Any]) -> list[str]:
+    """List what the engine cannot do, from its own description."""
+    lacking = [] if information.get("OSType") == "linux" else ["run Linux containers"]
+    lacking += [what for name, what in LIMITS.items() if information.get(name) is not True]
+    options = information.get("SecurityOptions") or []
+    if not any(option in SECCOMP for option in options):
+        lacking.append("filter system calls by its default seccomp profile")
+    return lacking

@@ -1,0 +1,267 @@
+"""The sandbox against the real engine: a hostile learner gets nothing, and every end has its own outcome."""
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+from support.channel import unique
+from support.network import PROJECT, done
+from support.sandboxes import SMALL, Sandboxes, broker, python_base
+
+from executor.engine import engine
+from executor.errors import EngineError, SandboxError
+from executor.sandbox.container import Container
+from executor.sandbox.profile import ENTRY_POINT, Profile
+from protocol.digest import Digest
+
+NO_CAPABILITY = "0000000000000000"
+
+
+@pytest.fixture(scope="module")
+def seen(client: DockerClient, hostile: Digest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What a well-behaved program finds inside, asked once."""
+    folder = tmp_path_factory.mktemp("seen")
+    return Sandboxes(client, hostile, folder).told("report", list=["/attestree", "/tmp"])
+
+
+def refused(found: dict[str, Any]) -> None:
+    """Every attempt came to nothing; the ones that did not are listed."""
+    assert [what for what, outcome in found.items() if "refused" not in outcome] == []
+
+
+# --- F1 to F3: the host
+
+
+def test_f1_docker_socket_is_out_of_reach(sandboxes: Sandboxes, seen: Any) -> None:
+    sockets = [path for path in seen["sockets_and_devices"] if not path.startswith("/dev/")]
+    assert sockets == ["/attestree/broker.sock"]
+    found = sandboxes.told("escape", abstract="nothing-listens")
+    refused({what: found[what] for what in ("docker socket", "docker socket under run")})
+
+
+def test_f2_no_namespace_is_the_hosts(sandboxes: Sandboxes, seen: Any) -> None:
+    for name in ("cgroup", "ipc", "mnt", "net", "pid", "uts"):
+        assert seen["namespaces"][name] != str(Path(f"/proc/self/ns/{name}").readlink())
+    assert seen["interfaces"] == ["lo"]
+    assert seen["processes"] == [1]
+    name = unique("attestree")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("\0" + name)  # an abstract address belongs to a network namespace
+        listener.listen()
+        found = sandboxes.told("escape", abstract=name)
+    refused({"abstract": found["abstract socket of the host"]})
+
+
+def test_f3_no_capability_no_device_no_mount(sandboxes: Sandboxes, seen: Any) -> None:
+    status = seen["status"]
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {NO_CAPABILITY}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert seen["user_of_a_set_uid_program"] == "10001"
+    assert {status["Uid"], status["Gid"]} == {"10001\t10001\t10001\t10001"}
+    assert status["Groups"] == "10001"
+    devices = {path for path in seen["sockets_and_devices"] if path.startswith("/dev/")}
+    assert (
+        devices
+        == {f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero")}
+        | {"/dev/pts/ptmx"} & devices
+    )
+    refused(sandboxes.told("escape", abstract="nothing-listens"))
+
+
+# --- F4 to F6: data, file system, network
+
+
+def test_f4_f5_data_state_and_image_cannot_be_written(sandboxes: Sandboxes) -> None:
+    found = sandboxes.told("write")
+    for what in ("write", "truncate", "remove", "change mode"):
+        refused(found[what])
+    refused({"run": found["run from /tmp"]})
+    assert "done" in found["write to /tmp"]
+    assert (sandboxes.folder / "state").read_text() == "state"
+    assert (sandboxes.folder / "broker.sock").stat().st_mode & 0o777 == 0o666
+
+
+def test_f6_neither_internet_nor_peers_nor_names_are_reached(sandboxes: Sandboxes) -> None:
+    peer = json.loads(done("docker", "inspect", f"{PROJECT}-peer.org1-1"))[0]["NetworkSettings"]["Networks"]
+    (network,) = peer.values()
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        port = listener.getsockname()[1]
+        addresses = [
+            ["1.1.1.1", 443],
+            [network["IPAddress"], 7051],
+            [network["Gateway"], port],
+            ["172.17.0.1", port],
+            ["127.0.0.1", port],
+            ["169.254.169.254", 80],
+        ]
+        refused(sandboxes.told("egress", addresses=addresses))
+
+
+# --- F7, F9: limits
+
+
+def test_f7_fork_bomb_stops_at_the_limit(sandboxes: Sandboxes) -> None:
+    found = sandboxes.told("fork_bomb")
+    assert found["refused"] == "Resource temporarily unavailable"
+    assert 0 < found["made"] < SMALL.pids
+
+
+def test_f7_disk_filler_stops_at_the_limit(sandboxes: Sandboxes) -> None:
+    found = sandboxes.told("disk")
+    assert 0 < found["/tmp"]["written"] <= SMALL.tmp_bytes
+    assert 0 < found["/dev/shm"]["written"] <= 1 << 20
+    assert "nothing" not in {folder["refused"] for folder in found.values()}
+
+
+def test_f7_log_flood_stays_small_and_harmless(sandboxes: Sandboxes) -> None:
+    ran = sandboxes.run("log", bytes=20 << 20)
+    assert ran.outcome.exit_code == 0
+    assert len(ran.log) <= 2 * SMALL.log_bytes
+    tail = ran.outcome.log_tail
+    assert tail.endswith("the end\ufffd \ufffd\n")
+    assert len(tail) <= 4000
+    assert "\033" not in tail
+
+
+def test_f9_line_without_end_is_cut(sandboxes: Sandboxes) -> None:
+    ran = sandboxes.run("long_line", bytes=20 << 20)
+    assert len(ran.log) <= 2 * SMALL.log_bytes
+    assert len(ran.outcome.log_tail) <= 4000
+
+
+def test_f7_endless_loop_is_killed_in_time(sandboxes: Sandboxes) -> None:
+    outcome = sandboxes.run("endless", seconds=2).outcome
+    assert outcome.timed_out
+    assert outcome.exit_code == 137
+    assert not outcome.oom_killed
+
+
+# --- F11 to F13: outcomes
+
+
+def test_f11_exit_0_without_a_result(sandboxes: Sandboxes) -> None:
+    ran = sandboxes.run("leave", code=0)
+    assert (ran.outcome.exit_code, ran.outcome.oom_killed, ran.outcome.timed_out) == (0, False, False)
+    assert ran.messages == []
+
+
+@pytest.mark.parametrize("code", [1, 64, 67, 70])
+def test_f12_exit_code_of_the_learner_arrives(sandboxes: Sandboxes, code: int) -> None:
+    outcome = sandboxes.run("leave", code=code).outcome
+    assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (code, False, False)
+
+
+def test_f12_crash_is_no_memory_kill(sandboxes: Sandboxes) -> None:
+    outcome = sandboxes.run("die").outcome
+    assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (139, False, False)
+
+
+def test_f7_f13_memory_hog_is_told_apart(sandboxes: Sandboxes) -> None:
+    outcome = sandboxes.run("memory").outcome
+    assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (137, True, False)
+
+
+# --- A10: surprising images
+
+
+def test_a10_what_an_image_declares_is_overridden(
+    client: DockerClient, surprising: Digest, tmp_path: Path
+) -> None:
+    before = set(done("docker", "volume", "ls", "--quiet").split())
+    sandboxes = Sandboxes(client, surprising, tmp_path)
+    profile = sandboxes.profile()
+    assert profile.volumes == ("/attestree", "/data", "/tmp", "/var/lib/made/up")
+    ran = sandboxes.run("report", list=["/data", "/tmp", "/attestree"])
+    assert ran.outcome.exit_code == 0, ran.outcome
+    (found,) = ran.messages
+    assert found["arguments"] == list(ENTRY_POINT)
+    assert found["directory"] == "/"
+    assert found["status"]["Uid"].split() == ["10001"] * 4
+    assert found["environment"]["FROM_IMAGE"] == "kept"
+    assert found["listed"] == {"/data": [], "/tmp": [], "/attestree": ["broker.sock", "rows", "state"]}
+    masks = [line for line in found["mounts"] if " /data " in line]
+    assert len(masks) == 1
+    assert " ro," in masks[0]
+    assert "Health" not in ran.inspected["State"]
+    assert ran.inspected["Config"]["Labels"]["attestree.sandbox"] == str(profile.digest)
+    assert set(done("docker", "volume", "ls", "--quiet").split()) == before
+
+
+def test_a10_image_without_the_learner_is_refused(client: DockerClient, tmp_path: Path) -> None:
+    base = Digest.parse(done("docker", "image", "inspect", "--format", "{{.Id}}", python_base()).strip())
+    with pytest.raises(SandboxError, match=r"SANDBOX_REFUSED.*learner"):
+        Sandboxes(client, base, tmp_path).run("report")
+
+
+def test_image_that_is_not_there_is_not_pulled(client: DockerClient) -> None:
+    with pytest.raises(EngineError, match="IMAGE_UNAVAILABLE"):
+        Profile.for_image(client, Digest(bytes(32)))
+
+
+# --- B8: the key
+
+
+def test_b8_key_arrives_whole_and_stays_nowhere(sandboxes: Sandboxes) -> None:
+    sandboxes.folder.joinpath("config.json").write_text(
+        json.dumps({"proxies": {"default": {"httpProxy": "http://user:secret@proxy.example:1"}}})
+    )
+    os.environ["DOCKER_CONFIG"] = str(sandboxes.folder)
+    try:
+        sandboxes.client = engine()
+        ran = sandboxes.run("report")
+    finally:
+        del os.environ["DOCKER_CONFIG"]
+    (found,) = ran.messages
+    assert found["key"] == hashlib.sha256(ran.key).hexdigest()
+    assert found["stdin_left"] == ""
+    assert sorted(found["environment"]) == ["HOME", "HOSTNAME", "LANG", "LC_CTYPE", "PATH"] or sorted(
+        found["environment"]
+    ) == ["HOME", "HOSTNAME", "LANG", "PATH"]
+    assert found["arguments"] == list(ENTRY_POINT)
+    assert found["resolver"] == ""
+    told = json.dumps([found["environment"], found["arguments"], ran.inspected]) + ran.log.decode()
+    assert spellings(ran.key) & {text for text in spellings(ran.key) if text in told.encode()} == set()
+
+
+def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes) -> None:
+    profile, key = sandboxes.profile(), bytearray(secrets.token_bytes(32))
+    copy = bytes(key)
+    with broker(sandboxes.folder / "broker.sock") as listening:
+        mounts = sandboxes.mounts("pause")
+        with Container.create(sandboxes.client, profile, mounts, {}, unique("sandbox")) as container:
+            container.start(key)
+            assert listening.arrived.wait(30)
+            root = Path(done("docker", "info", "--format", "{{.DockerRootDir}}").strip())
+            folders = [root / "containers" / container.id, Path("/run/containerd"), sandboxes.folder]
+            for folder in folders:
+                for spelling in spellings(copy):
+                    grep = subprocess.run(
+                        ["grep", "-rlaF", "--devices=skip", spelling.decode("latin-1"), str(folder)],
+                        capture_output=True, text=True, check=False, env={"LC_ALL": "C"},
+                    )  # fmt: skip
+                    assert grep.stdout == ""
+            arguments = Path(f"/proc/{container.inspect()['State']['Pid']}/cmdline").read_bytes()
+            assert not any(spelling in arguments for spelling in spellings(copy))
+
+
+def spellings(key: bytes) -> set[bytes]:
+    return {key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key).rstrip(b"=")}
+
+
+def test_b8_key_of_another_length_is_wiped_and_not_sent(sandboxes: Sandboxes) -> None:
+    with broker(sandboxes.folder / "broker.sock"):
+        mounts = sandboxes.mounts("report")
+        with Container.create(sandboxes.client, sandboxes.profile(), mounts, {}, unique("sandbox")) as made:
+            key = bytearray(b"k" * 31)
+            with pytest.raises(ValueError, match="32 bytes"):
+                made.start(key)
+            assert key == bytes(31)
+            assert made.inspect()["State"]["Status"] == "created"
