@@ -1,0 +1,140 @@
+"""The broker: the one door of a learner's container, a unix socket that understands four verbs.
+
+It serves one connection, takes each verb in its order and once, reads nothing whose size it has not checked,
+and hands every request to the desk, which verifies it and speaks to the ledger. What goes wrong is told the
+learner and kept as `failure`, so that the round can say why it came to nothing.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, Self
+
+from protocol.answers import SlotsAnswer, TaskAnswer
+from protocol.errors import AttestreeError, FrameError
+from protocol.frames import Read
+from protocol.messages import Answer, Refusal, Request, Verb
+
+SOCKET_MODE = 0o666
+"""Any user may connect, because the user in the container is none of the host's; the directory is private."""
+
+
+class Desk(Protocol):
+    """Who answers the four verbs."""
+
+    def task(self) -> TaskAnswer:
+        """Say which round to run."""
+
+    def share(self, signature: bytes, share: bytes) -> None:
+        """Put a signed share on the ledger."""
+
+    def slots(self) -> SlotsAnswer:
+        """Return what the neighbours offer, as soon as that is decided."""
+
+    def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
+        """Keep the state and put the signed result on the ledger."""
+
+
+class Broker:
+    """Serves a desk on a socket, in a thread of its own, until the learner is done or gone."""
+
+    def __init__(self, path: Path, desk: Desk, shares: bool) -> None:
+        self.failure: AttestreeError | None = None
+        self._desk = desk
+        self._expected = [Verb.TASK, *([Verb.SHARE, Verb.SLOTS] if shares else []), Verb.COMPLETE]
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        _bind(self._listener, path)
+        path.chmod(SOCKET_MODE)
+        self._listener.listen(1)
+        self._connection: socket.socket | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"broker {path.parent.name}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up and wait until a request that is under way has been answered by the ledger."""
+        for end in (self._listener, self._connection):
+            if end is not None:
+                _shut(end)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return  # closed before the learner came
+        self._connection = connection
+        with connection, self._listener:
+            try:
+                while self._expected:
+                    self._answer(connection)
+            except AttestreeError as error:
+                self.failure = error
+                _send(connection, Refusal.of(error).to_bytes())
+            except OSError:
+                return  # the learner, or the round, has hung up
+
+    def _answer(self, connection: socket.socket) -> None:
+        request = Request.read(_exactly(connection))
+        if request.verb is not self._expected[0]:
+            raise FrameError("FRAME_VERB", f"{request.verb} was asked where {self._expected[0]} is due")
+        answer = self._answers()[request.verb](request)
+        self._expected.pop(0)
+        connection.sendall(answer.to_bytes())
+
+    def _answers(self) -> dict[Verb, Callable[[Request], Answer]]:
+        desk = self._desk
+
+        def done(verb: Verb, act: Callable[[], None]) -> Answer:
+            act()
+            return Answer(verb)
+
+        return {
+            Verb.TASK: lambda _: desk.task().to_answer(),
+            Verb.SHARE: lambda asked: done(asked.verb, lambda: desk.share(asked.signature, asked.blobs[0])),
+            Verb.SLOTS: lambda _: desk.slots().to_answer(),
+            Verb.COMPLETE: lambda asked: done(
+                asked.verb, lambda: desk.complete(asked.signature, asked.blobs[0], asked.blobs[1])
+            ),
+        }
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    """Bind by way of the open directory: a socket's address holds 107 bytes, and a path may be longer."""
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{directory}/{path.name}")
+    finally:
+        os.close(directory)
+
+
+def _exactly(connection: socket.socket) -> Read:
+    def read(size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = connection.recv(min(size - len(parts), 1 << 16))
+            if not part:
+                raise ConnectionResetError("the learner hung up")
+            parts += part
+        return bytes(parts)
+
+    return read
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+    with contextlib.suppress(OSError):  # nobody may be left to hear it
+        connection.sendall(message)
+
+
+def _shut(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()

@@ -1,0 +1,185 @@
+"""`executor launch`: the rounds of a node, or of every node of the organisation on this host."""
+
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+from rich.console import Console
+
+from executor.caller import Caller, caller_options
+from executor.engine import engine
+from executor.errors import UsageError
+from executor.exits import OK, exit_code
+from executor.launch.plan import Plan
+from executor.launch.reporter import Reporter, summary_table
+from executor.launch.rounds import NodeReport, Settings, launch_nodes, plan_node
+from executor.launch.source import DEFAULT_LABEL, Source
+from executor.reporting import json_option, reported
+from executor.sandbox.profile import Limits
+
+MIB = 1 << 20
+THE_NODE = "the node"
+"""Stands for the identity of the node that is launched."""
+READER = "auditor"
+"""Reads the process while it is still open which node to launch."""
+
+
+@click.command()
+@click.option("--process", required=True, help="The process to work for.")
+@click.option(
+    "--node", help="The node to work for. [default: the identity's, or the organisation's only one]"
+)
+@click.option("--all-local", is_flag=True, help="Every node of the organisation that is enrolled here.")
+@click.option("--rounds", type=click.IntRange(1), help="How many rounds. [default: 1]")
+@click.option("--until-complete", is_flag=True, help="All rounds that remain.")
+@click.option("--data", help="CSV or Parquet file of the node's rows; {node} stands for its name.")
+@click.option("--label", default=DEFAULT_LABEL, show_default=True, help="The label column of --data: 0 or 1.")
+@click.option("--drop", multiple=True, help="A column of --data to leave out.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds per round."
+)
+@click.option(
+    "--memory", type=click.IntRange(64), default=1024, show_default=True, help="MiB for the learner."
+)
+@click.option(
+    "--cpus", type=click.FloatRange(0.1), default=1.0, show_default=True, help="CPUs for the learner."
+)
+@click.option("--dry-run", is_flag=True, help="Print the plan and the container's profile; change nothing.")
+@caller_options(THE_NODE)
+@json_option
+@reported
+def launch(  # noqa: PLR0917 - one per option
+    caller: Caller,
+    as_json: bool,
+    process: str,
+    node: str | None,
+    all_local: bool,
+    rounds: int | None,
+    until_complete: bool,
+    data: str | None,
+    label: str,
+    drop: tuple[str, ...],
+    timeout: float,
+    memory: int,
+    cpus: float,
+    dry_run: bool,
+) -> None:
+    """Run one round of a process for one node: verify the image, FIT, SHARE, GET, sign, record.
+
+    The image is compared with the ledger by its SHA-256 before it runs, the task's key is made for this one
+    round, and the container has no network. See docs/exit-codes.md for what the exit codes mean.
+    """
+    if rounds is not None and until_complete:
+        raise UsageError(
+            "LAUNCH_OPTIONS", "--rounds and --until-complete exclude each other", "Give one of them."
+        )
+    settings = Settings(
+        process,
+        None if until_complete else rounds or 1,
+        None if data is None else Source(data, label, drop),
+        Limits(memory_bytes=memory * MIB, cpus=cpus),
+        timeout,
+    )
+    nodes = _nodes(caller, process, node, all_local)
+    client = engine()
+    if dry_run:
+        plans = [plan_node(caller, client, settings, each) for each in nodes]
+        _print_plans([plan for plan in plans if plan is not None], as_json)
+        return
+    with Reporter() as reporter:
+        reports = launch_nodes(caller, client, settings, nodes, reporter.tell)
+    _finish(reports, as_json)
+
+
+def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> list[str]:
+    """Return the nodes to work for: those of the organisation that are in the process and enrolled here."""
+    if node is not None and all_local:
+        raise UsageError("LAUNCH_OPTIONS", "--node and --all-local exclude each other", "Give one of them.")
+    named = node or (caller.identity if caller.identity != THE_NODE else None)
+    if named is not None:
+        _check_enrolled(caller, named)
+        return [named]
+    with replace(caller, identity=READER).ledger() as ledger:
+        taking_part = [entry["node"] for entry in ledger.orchestration.status(process)["nodes"]]
+    local = [name for name in taking_part if _is_enrolled(caller, caller.organisation, name)]
+    if not local or (len(local) > 1 and not all_local):
+        raise UsageError(
+            "LAUNCH_NODE",
+            f"{caller.organisation} has {', '.join(local) or 'no node'} of process {process} on this host",
+            "Name one with --node, take all with --all-local, or name another --organisation.",
+        )
+    return local
+
+
+def _check_enrolled(caller: Caller, node: str) -> None:
+    if _is_enrolled(caller, caller.organisation, node):
+        return
+    homes = [name for name in caller.network.organisations if _is_enrolled(caller, name, node)]
+    remedy = (
+        f"Add --organisation {homes[0]}."
+        if homes
+        else f"Enrol it: network/enroll.sh {caller.organisation} {node} node"
+    )
+    raise UsageError("LAUNCH_NODE", f"{caller.organisation} has no identity {node!r} on this host", remedy)
+
+
+def _is_enrolled(caller: Caller, organisation: str, node: str) -> bool:
+    return caller.network.msp_folder(organisation, node).is_dir()
+
+
+def _print_plans(plans: list[Plan], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"plans": [plan.to_dict() for plan in plans]}))
+        return
+    for plan in plans:
+        click.echo(
+            f"{plan.terms.task.node}, iteration {plan.terms.task.iteration}: nothing was done; a launch would"
+        )
+        for number, step in enumerate(_steps(plan), 1):
+            click.echo(f"  {number}. {step}")
+        click.echo(json.dumps(plan.to_dict()["sandbox"]["profile"], indent=2))
+    if not plans:
+        click.echo("nothing is left to do")
+
+
+def _steps(plan: Plan) -> list[str]:
+    terms, shares = plan.terms, plan.terms.context["neighbours"]
+    return [
+        f"run {terms.image.name} {terms.image.version} by the ledger's image id, {terms.image.image_id}",
+        f"open task {terms.task} with a new key and data commitment {plan.commitment}",
+        f"start from state {terms.state or 'nothing'} with parameters {terms.context['parameters_digest']}",
+        f"FIT on {len(plan.dataset.table.y)} rows"
+        + (f", SHARE with and GET from {', '.join(shares)}" if shares else ", without neighbours"),
+        "complete the task by the learner's signed result" + (", publish the model" if terms.is_last else ""),
+        f"keep the container to profile {plan.profile.digest}:",
+    ]
+
+
+def _finish(reports: list[NodeReport], as_json: bool) -> None:
+    """Print what was done, and end with the exit code of the first failure."""
+    failures = [report.error for report in reports if report.error is not None]
+    if as_json:
+        answer: dict[str, Any] = {"nodes": [report.to_dict() for report in reports]}
+        if failures:
+            answer["exit_code"] = exit_code(failures[0])
+        click.echo(json.dumps(answer))
+    else:
+        _print_reports(reports)
+    sys.exit(exit_code(failures[0]) if failures else OK)
+
+
+def _print_reports(reports: list[NodeReport]) -> None:
+    if any(report.rounds for report in reports):
+        Console(highlight=False, soft_wrap=True).print(summary_table(reports))
+    for report in reports:
+        if report.finished is not None:
+            click.echo(
+                f"{report.node}: model {report.finished['model']} is published;"
+                f" the process is {report.finished['process']}"
+            )
+        elif not report.rounds and report.error is None:
+            click.echo(f"{report.node}: nothing was left to do")
+        if report.error is not None:
+            click.echo(f"executor: {report.node}: {report.error}", err=True)

@@ -1,0 +1,134 @@
+"""What a node keeps on its organisation's disk between rounds, and what an interrupted round leaves behind.
+
+    ORGANISATION/PROCESS/NODE/
+        lock              held by the one executor that works for the node
+        salt              32 random bytes that hide the data commitment
+        states/<hex>      every state a round left, named by its SHA-256: what a replay starts from
+        journal.json      the round that is under way: its key's public half and its container
+        run/              what its container reads
+
+Everything is private to the operator and written whole or not at all.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from executor.errors import UsageError
+from protocol.digest import Digest
+from protocol.errors import RecordError, StateError
+
+SALT_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A round that was begun on this host, as the next start finds it."""
+
+    iteration: int
+    public_key: str
+    container: str
+
+
+class NodeStore:
+    """The directory of one node in one process."""
+
+    def __init__(self, root: Path, organisation: str, process: str, node: str) -> None:
+        self.directory = root / "executor" / organisation / process / node
+        self._states = self.directory / "states"
+        self._journal = self.directory / "journal.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the node for this executor; the lock falls with the process, however it ends."""
+        self._make()
+        with os.fdopen(os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    "NODE_BUSY",
+                    f"another executor on this host works for {self.directory.name}",
+                    "Wait until it has ended.",
+                ) from error
+            yield
+
+    def _make(self) -> None:
+        # Each by itself: `parents=True` would leave the ones above open to others.
+        for part in [*reversed(self.directory.parents[:3]), self.directory, self._states]:
+            part.mkdir(mode=0o700, exist_ok=True)
+
+    def salt(self) -> bytes:
+        """Return the salt of the node's data commitments, made at the first round."""
+        path = self.directory / "salt"
+        if not path.exists():
+            write_whole(path, secrets.token_bytes(SALT_BYTES))
+        salt = path.read_bytes()
+        if len(salt) != SALT_BYTES:
+            raise RecordError("RECORD_VALUE", f"{path} is damaged: {len(salt)} bytes, not {SALT_BYTES}")
+        return salt
+
+    def keep_state(self, raw: bytes) -> Digest:
+        """Keep a state, before the ledger hears of it: the ledger must never name a state that is lost."""
+        digest = Digest.of(raw)
+        write_whole(self._states / digest.hex, raw)
+        return digest
+
+    def state(self, digest: Digest) -> bytes:
+        """Return the state that the node's last completed round left."""
+        path = self._states / digest.hex
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError as error:
+            raise StateError(
+                "STATE_MISSING",
+                f"the ledger says the last round left state {digest}, and {path} is not there",
+                "Restore the node's directory from a backup; without it the node can only leave.",
+            ) from error
+        if Digest.of(raw) != digest:
+            raise StateError(
+                "STATE_MISMATCH", f"{path} has digest {Digest.of(raw)}", "Restore the file from a backup."
+            )
+        return raw
+
+    def begin(self, journal: Journal) -> None:
+        """Write down what is about to exist, before it does."""
+        write_whole(self._journal, json.dumps(asdict(journal)).encode())
+
+    def begun(self) -> Journal | None:
+        """Return the round that was begun and not ended, if there is one."""
+        try:
+            return Journal(**json.loads(self._journal.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise RecordError("RECORD_VALUE", f"{self._journal} is damaged: {error}") from error
+
+    def ended(self) -> None:
+        """Forget the round: nothing of it is left to clean."""
+        self._journal.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is there with all its content or not at all, also after a loss of power."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
