@@ -7,6 +7,7 @@ import click
 from executor.caller import group_options
 from executor.doctor.command import doctor
 from executor.experiment.command import experiment
+from executor.process.commands import process
 from executor.simulate.command import simulate
 
 
@@ -19,4 +20,5 @@ def main(**_: Any) -> None:
 
 main.add_command(doctor)
 main.add_command(experiment)
+main.add_command(process)
 main.add_command(simulate)

@@ -19,7 +19,12 @@ SANDBOX_REFUSED = 31
 DATA_UNUSABLE = 40
 
 # The code decides before the class: an image that is not the ledger's is that, whoever found it.
-_BY_CODE = {"IMAGE_MISMATCH": IMAGE_INTEGRITY, "LEDGER_CONFLICT": CONFLICT}
+# A transition that the life cycle does not have is the wrong state, though its class is that of data.
+_BY_CODE = {
+    "IMAGE_MISMATCH": IMAGE_INTEGRITY,
+    "LEDGER_CONFLICT": CONFLICT,
+    "LIFECYCLE_TRANSITION": WRONG_STATE,
+}
 
 # The first class that fits.
 _BY_CLASS: tuple[tuple[type[AttestreeError], int], ...] = (

@@ -47,12 +47,18 @@ class Federation:
     features: FeatureSchema | None
 
 
-def load(path: Path, *, any_options: bool = False) -> Federation:
+def load(
+    path: Path, *, process: str | None = None, image: str | None = None, any_options: bool = False
+) -> Federation:
     """Read a federation file, or refuse it with every fault that was found.
 
-    With `any_options`, the options are for an image of one's own and are passed on without being understood.
+    `process` and `image` replace those of the file. With `any_options`, the options are for an image of one's
+    own and are passed on without being understood.
     """
-    return from_document(read(path), any_options=any_options)
+    document = read(path)
+    if isinstance(document.content, dict):
+        _replace(document.content, process, image)
+    return from_document(document, any_options=any_options)
 
 
 def from_document(document: Document, *, any_options: bool = False) -> Federation:
@@ -225,6 +231,16 @@ class _Maker:
     def _fault(self, path: Path_, cause: str, remedy: str) -> FederationError:
         fault = Fault(self.document.line(path), cause, remedy)
         return FederationError.of("FEDERATION_MEANING", self.document.file, [fault])
+
+
+def _replace(content: dict[str, Any], process: str | None, image: str | None) -> None:
+    if process is not None:
+        content["process"] = process
+    if image is not None:
+        steps = content.get("steps")
+        for step in steps if isinstance(steps, list) else [content]:
+            if isinstance(step, dict):
+                step["image"] = image
 
 
 def _named_in(error: AttestreeError, place: Path_, document: Document) -> Path_:

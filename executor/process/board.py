@@ -1,0 +1,129 @@
+"""What `status` shows and `watch` keeps up to date: for each node, which iteration and which action.
+
+Pure: a snapshot of the ledger goes in, then one event after the other.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+ENDED = ("completed", "aborted")
+
+# The state of a task says what its node does next: the ledger hears of FIT when it begins, not when it ends.
+ACTIONS = {
+    "open": "FIT",
+    "shared": "GET",
+    "completed": "done",
+    "failed": "failed",
+    "expired": "expired",
+    "refused": "refused",
+}
+_STATES = {"ProcessStarted": "running", "ProcessCompleted": "completed", "ProcessAborted": "aborted"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One node: its iteration, what it does there, and a word on it."""
+
+    node: str
+    organisation: str
+    iteration: int | None
+    action: str
+    detail: str = ""
+
+
+@dataclass
+class Board:
+    """One process as it stands."""
+
+    process: str
+    status: str
+    iterations: int
+    missing: list[str]
+    rows: dict[str, Row]
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]) -> "Board":
+        """Make it from orchestration's Status and the next task of each node that has begun it."""
+        rows = {
+            entry["node"]: _row(entry, tasks.get(entry["node"]), status["status"])
+            for entry in status["nodes"]
+        }
+        return cls(status["process"], status["status"], status["iterations"], list(status["missing"]), rows)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.status in ENDED
+
+    def apply(self, name: str, event: Mapping[str, Any]) -> str | None:
+        """Take an event of the process in and say it in one line; None for what is shown elsewhere."""
+        if name.startswith("Task"):
+            return self._task(name, event)
+        if name in _STATES:
+            self.status = _STATES[name]
+            by = f" by {event['organisation']}" if "organisation" in event else ""
+            return f"{self.process} is {self.status}{by}"
+        if name == "ProcessAccepted":
+            self.missing = list(event["missing"])
+            waiting = f"; waiting for {', '.join(self.missing)}" if self.missing else "; all have"
+            return f"{event['organisation']} accepted{waiting}"
+        if name == "ProcessChanged":
+            holds = "agreed" if event["holds"] else "asked for"
+            return f"{event['kind']} from iteration {event['iteration']} {holds} by {event['organisation']}"
+        if name == "ModelPublished":
+            return self._published(event)
+        return None
+
+    def _task(self, name: str, event: Mapping[str, Any]) -> str:
+        row = Row(
+            event["node"], event["organisation"], event["iteration"], ACTIONS[event["state"]], _detail(event)
+        )
+        self.rows[row.node] = row
+        verb = {"TaskOpened": "FIT begins", "TaskShared": "SHARE", "TaskCompleted": "GET and CROP done"}
+        said = verb.get(name, row.action)
+        detail = f": {row.detail}" if row.detail else ""
+        return f"{row.node} iteration {row.iteration} {said}{detail}"
+
+    def _published(self, event: Mapping[str, Any]) -> str:
+        node = event["node"]
+        row = self.rows.get(node, Row(node, event["organisation"], None, "done"))
+        self.rows[node] = replace(row, action="model published", detail=f"{event['estimators']} trees")
+        return f"{node} published its model of {event['estimators']} trees, {event['digest']}"
+
+
+def _row(entry: Mapping[str, Any], task: Mapping[str, Any] | None, status: str) -> Row:
+    node, organisation = entry["node"], entry["organisation"]
+    if task is not None:
+        return Row(node, organisation, task["iteration"], ACTIONS[task["state"]], _attempt(task))
+    if entry["next"] is None:
+        gone = entry["left"] is not None
+        return Row(node, organisation, entry["completed"], "left" if gone else "done")
+    return Row(node, organisation, entry["next"], "" if status == "aborted" else "waiting")
+
+
+def _detail(event: Mapping[str, Any]) -> str:
+    if "offered" in event:
+        return f"{event['offered']} offered, {event['created']} of them new"
+    return str(event["code"]) if event.get("code") else _attempt(event)
+
+
+def _attempt(task: Mapping[str, Any]) -> str:
+    return f"attempt {task['attempt']}" if task.get("attempt", 1) > 1 else ""
+
+
+def headline(board: Board) -> str:
+    """Say in one line where the process stands."""
+    if board.status == "proposed":
+        waiting = ", ".join(board.missing)
+        return f"{board.process}: proposed, " + (
+            f"to be accepted by {waiting}" if waiting else "accepted by all, not started"
+        )
+    return f"{board.process}: {board.status}, {finished(board.rows.values())}"
+
+
+def finished(rows: Iterable[Row]) -> str:
+    """Say how many nodes have done all of their work."""
+    found = list(rows)
+    done = sum(row.action in ("done", "left", "model published") for row in found)
+    return f"{done} of {len(found)} nodes done"

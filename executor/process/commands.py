@@ -1,0 +1,128 @@
+"""`executor process`: propose, accept, start, follow and end a process.
+
+Everything is done for one organisation, by the identity that calls: nobody accepts for another.
+"""
+
+import json
+
+import click
+
+from executor.caller import Caller, caller_options
+from executor.process import changes, proposing
+from executor.process.showing import board_of, board_text, brief, changes_text, processes_text, submitted
+from executor.reporting import json_option, reported
+
+STATUSES = ("proposed", "running", "completed", "aborted")
+
+_scientist = caller_options("data-scientist")
+
+
+@click.group()
+def process() -> None:
+    """Agree on a process, follow it, change it, end it."""
+
+
+for command in (*proposing.COMMANDS, *changes.COMMANDS):
+    process.add_command(command)
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@json_option
+@_scientist
+@reported
+def start(process_id: str, as_json: bool, caller: Caller) -> None:
+    """Start PROCESS, once every organisation has accepted it."""
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.start(process_id)
+    submitted(done, f"{process_id} runs", brief(done.answer), as_json=as_json)
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@click.option("--reason", required=True, help="Why; it is kept on the ledger.")
+@json_option
+@_scientist
+@reported
+def abort(process_id: str, reason: str, as_json: bool, caller: Caller) -> None:
+    """Give PROCESS up, proposed or running; this cannot be taken back."""
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.abort(process_id, reason)
+    submitted(done, f"{process_id} is aborted", brief(done.answer), as_json=as_json)
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@json_option
+@_scientist
+@reported
+def complete(process_id: str, as_json: bool, caller: Caller) -> None:
+    """End PROCESS, in which every active node has done its last iteration."""
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.complete(process_id)
+    submitted(done, f"{process_id} is completed", brief(done.answer), as_json=as_json)
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@json_option
+@_scientist
+@reported
+def status(process_id: str, as_json: bool, caller: Caller) -> None:
+    """Show where PROCESS and each of its nodes stand."""
+    with caller.ledger() as ledger:
+        board, shown = board_of(ledger, process_id)
+    if as_json:
+        click.echo(json.dumps(shown))
+        return
+    click.echo(board_text(board))
+    if shown["changes"]:
+        click.echo(changes_text(shown["changes"]))
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@json_option
+@_scientist
+@reported
+def show(process_id: str, as_json: bool, caller: Caller) -> None:
+    """Print what PROCESS agreed on, as YAML that can be read again as a federation file."""
+    with caller.ledger() as ledger:
+        record = ledger.orchestration.get(process_id)
+    if as_json:
+        click.echo(json.dumps(record))
+        return
+    import yaml  # noqa: PLC0415
+
+    click.echo(f"# {process_id} is {record['status']}; specification {record['specification_digest']}")
+    click.echo(yaml.safe_dump(record["specification"], sort_keys=False, allow_unicode=True), nl=False)
+
+
+@process.command(name="list")
+@click.option("--status", "wanted", type=click.Choice(STATUSES), help="Only those that are so.")
+@json_option
+@_scientist
+@reported
+def list_(wanted: str | None, as_json: bool, caller: Caller) -> None:
+    """List the processes on the ledger."""
+    with caller.ledger() as ledger:
+        items = list(ledger.orchestration.list(wanted or ""))
+    click.echo(json.dumps({"processes": items}) if as_json else processes_text(items))
+
+
+@process.command()
+@click.argument("process_id", metavar="PROCESS")
+@click.option("--seconds", type=click.FloatRange(0), help="Give up after this time. [default: never]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@_scientist
+@reported
+def watch(process_id: str, seconds: float | None, as_json: bool, caller: Caller) -> None:
+    """Show what the nodes of PROCESS do, as it happens, until it ends.
+
+    A table on a terminal, lines elsewhere. Ends with exit code 1 if the process is aborted, and with 3 if
+    --seconds pass first.
+    """
+    from executor.process import watching  # noqa: PLC0415
+
+    with caller.ledger() as ledger:
+        watching.watch(ledger, process_id, seconds, as_json=as_json)

@@ -1,0 +1,134 @@
+"""Proposing a process by a federation file, and accepting one that was proposed."""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from executor.caller import Caller, caller_options
+from executor.errors import UsageError
+from executor.process.showing import brief, submitted
+from executor.reporting import json_option, reported
+from protocol.digest import Digest
+from protocol.errors import StateError
+from protocol.process import Specification
+
+_scientist = caller_options("data-scientist")
+_spec_type = click.Path(path_type=Path, exists=True, dir_okay=False)
+_any_options = click.option(
+    "--any-options", is_flag=True, help="The options are for an image of your own: pass them on as they are."
+)
+_image = click.option("--image", metavar="NAME:VERSION", help="Another image than the file's, in every step.")
+
+
+def _previewed(command: Callable[..., None]) -> Callable[..., None]:
+    """Answer --dry-run before a network is looked for: a file is checked on any machine."""
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        if not given.pop("dry_run"):
+            command(**given)
+            return
+        names = ("spec", "name", "image", "any_options", "as_json")
+        reported(_preview)(**{name: given[name] for name in names})
+
+    return wrapped
+
+
+@click.command()
+@click.option("--spec", type=_spec_type, required=True, help="The federation file (docs/federation.md).")
+@click.option("--process", "name", help="Another process id than the file's.")
+@_image
+@_any_options
+@click.option("--dry-run", is_flag=True, help="Print the specification and its digest; propose nothing.")
+@json_option
+@_previewed
+@_scientist
+@reported
+def create(
+    *, spec: Path, name: str | None, image: str | None, any_options: bool, as_json: bool, caller: Caller
+) -> None:
+    """Propose the process that a federation file describes.
+
+    The file is checked, every default is written out, and the result goes to the ledger. Proposing is not
+    accepting: each organisation accepts by itself, yours too.
+
+    \b
+    executor process create --spec examples/federation.yaml --dry-run
+    executor process create --spec examples/federation.yaml
+    """
+    specification = _specification(spec, name, image, any_options)
+    digest = str(specification.digest)
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.create(specification.to_dict())
+    _check_same(done.answer["specification_digest"], digest)
+    waiting = ", ".join(specification.organisations)
+    line = f"{specification.process} is proposed as {digest}; to be accepted by {waiting}"
+    submitted(done, line, brief(done.answer), as_json=as_json)
+
+
+@click.command()
+@click.argument("process_id", metavar="PROCESS")
+@click.option("--digest", help="Accept only the specification with this digest.")
+@click.option("--spec", type=_spec_type, help="Accept only what this federation file describes.")
+@_image
+@_any_options
+@json_option
+@_scientist
+@reported
+def accept(
+    *,
+    process_id: str,
+    digest: str | None,
+    spec: Path | None,
+    image: str | None,
+    any_options: bool,
+    as_json: bool,
+    caller: Caller,
+) -> None:
+    """Accept PROCESS for your organisation.
+
+    With --digest or --spec, only if it is what you have read or would have proposed yourself; without, what
+    the ledger has at this moment is accepted by its digest, which is printed.
+    """
+    if digest is not None and spec is not None:
+        raise UsageError("ACCEPT_TWICE", "both --digest and --spec are given", "Give one of the two")
+    wanted = None if digest is None else Digest.parse(digest)
+    if spec is not None:
+        wanted = _specification(spec, process_id, image, any_options).digest
+    with caller.ledger() as ledger:
+        if wanted is None:
+            wanted = Digest.parse(ledger.orchestration.get(process_id)["specification_digest"])
+        done = ledger.orchestration.accept(process_id, wanted)
+    accepted = done.answer["accepted"]
+    missing = [name for name in done.answer["specification"]["organisations"] if name not in accepted]
+    waiting = f"waiting for {', '.join(missing)}" if missing else "all organisations have, it can start"
+    line = f"{process_id} is accepted as {wanted}; {waiting}"
+    submitted(done, line, {**brief(done.answer), "missing": missing}, as_json=as_json)
+
+
+COMMANDS: tuple[click.Command, ...] = (create, accept)
+
+
+def _preview(*, spec: Path, name: str | None, image: str | None, any_options: bool, as_json: bool) -> None:
+    specification = _specification(spec, name, image, any_options)
+    digest = str(specification.digest)
+    if as_json:
+        shown = {"specification": specification.to_dict(), "specification_digest": digest}
+        click.echo(json.dumps(shown))
+    else:
+        click.echo(f"{specification.to_bytes().decode()}\n{digest}")
+
+
+def _specification(spec: Path, name: str | None, image: str | None, any_options: bool) -> Specification:
+    from executor.process.federation import load  # noqa: PLC0415 - checks options with learning/, so slow
+
+    return load(spec, process=name, image=image, any_options=any_options).specification
+
+
+def _check_same(found: str, expected: str) -> None:
+    if found != expected:
+        raise StateError("PROCESS_DIGEST", f"the ledger has {found} where {expected} was proposed")

@@ -1,0 +1,102 @@
+"""Processes on stdout: one table for people, one JSON object for programs."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from executor.experiment.tables import Grid
+from executor.ledger.proxies import Ledger, Submitted
+from executor.process.board import Board, headline
+from protocol.errors import StateError
+from protocol.task import TaskId
+
+COLUMNS = ("Node", "Organisation", "Iteration", "Action", "Detail")
+_TASK = ("node", "iteration", "state", "attempt", "expires")
+
+
+def submitted(done: Submitted, line: str, shown: Mapping[str, Any], *, as_json: bool) -> None:
+    """Say what a transaction did, and which one it was."""
+    if as_json:
+        receipt = {"transaction": done.receipt.tx_id, "block": done.receipt.block}
+        click.echo(json.dumps({**shown, **receipt}))
+    else:
+        click.echo(f"{line} (transaction {done.receipt.tx_id[:16]}…, block {done.receipt.block})")
+
+
+def brief(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a process's record what a command that changed it shows."""
+    names = ("process", "status", "specification_digest", "ended")
+    return {**{name: record[name] for name in names}, "accepted": sorted(record["accepted"])}
+
+
+def board_of(ledger: Ledger, process: str) -> tuple[Board, dict[str, Any]]:
+    """Read where a process and the task of each of its nodes stand; the answers come along as they were."""
+    status = ledger.orchestration.status(process)
+    tasks = {}
+    if status["status"] == "running":
+        for entry in status["nodes"]:
+            task = None if entry["next"] is None else _task(ledger, process, entry["node"], entry["next"])
+            if task is not None:
+                tasks[entry["node"]] = task
+    shown = {
+        **status,
+        "tasks": [{name: task[name] for name in _TASK if name in task} for task in tasks.values()],
+    }
+    return Board.of(status, tasks), shown
+
+
+def board_text(board: Board) -> str:
+    """Return the table of a board."""
+    return Grid(headline(board), COLUMNS, cells(board), figures=False).text()
+
+
+def cells(board: Board) -> list[tuple[str, ...]]:
+    """Return the rows of a board as text."""
+    return [
+        (
+            row.node,
+            row.organisation,
+            "" if row.iteration is None else f"{row.iteration} of 0 to {board.iterations - 1}",
+            row.action,
+            row.detail,
+        )
+        for _, row in sorted(board.rows.items())
+    ]
+
+
+def changes_text(changes: Iterable[Mapping[str, Any]]) -> str:
+    """Return the changes of a process as lines, those that wait for agreement with whose."""
+    lines = []
+    for change in changes:
+        subject = json.dumps(change["subject"], sort_keys=True)
+        waiting = "" if change["holds"] else f", waiting for {', '.join(change['missing'])}"
+        what = f"{change['kind']} {subject} from iteration {change['iteration']}"
+        lines.append(f"change {change['number']}: {what}{waiting}")
+    return "\n".join(lines)
+
+
+def processes_text(items: Iterable[Mapping[str, Any]]) -> str:
+    """Return a table of processes in brief."""
+    rows = [
+        (
+            item["process"],
+            item["status"],
+            ", ".join(item["organisations"]),
+            item["created"]["time"],
+            item["description"][:60],
+        )
+        for item in items
+    ]
+    columns = ("Process", "Status", "Organisations", "Proposed", "Description")
+    return Grid("Processes", columns, rows, figures=False).text() if rows else "no process"
+
+
+def _task(ledger: Ledger, process: str, node: str, iteration: int) -> dict[str, Any] | None:
+    try:
+        return ledger.execution.get_task(TaskId(process, node, iteration))
+    except StateError as error:
+        if error.code != "TASK_UNKNOWN":
+            raise
+        return None

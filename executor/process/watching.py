@@ -1,0 +1,91 @@
+"""`executor process watch`: what a process does, as the ledger announces it, until it ends."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from executor.errors import DeadlineError, RoundError
+from executor.ledger.following import Announcement, Follower
+from executor.ledger.proxies import Ledger
+from executor.process.board import Board, headline
+from executor.process.showing import COLUMNS, board_of, board_text, cells
+
+CHAINCODES = ("orchestration", "execution-record", "model")
+FOREVER = 365 * 86_400.0
+RECENT = 5
+
+
+def watch(ledger: Ledger, process: str, seconds: float | None, *, as_json: bool) -> None:
+    """Show a process until it ends; an aborted one ends with RoundError, lack of time with DeadlineError."""
+    # The height comes first: what happens between the two reads is then seen twice, not missed.
+    start = ledger.transport.chain_info().height
+    board, status = board_of(ledger, process)
+    if as_json:
+        click.echo(json.dumps({"event": "Snapshot", **status}))
+        _follow(ledger, board, start, seconds, _print_json)
+        click.echo(json.dumps({"event": "End", "process": process, "status": board.status}))
+    elif sys.stdout.isatty():
+        _live(ledger, board, start, seconds)
+    else:
+        click.echo(board_text(board))
+        _follow(ledger, board, start, seconds, lambda _, line: click.echo(line) if line else None)
+        click.echo(headline(board))
+    if board.status == "aborted":
+        raise RoundError("PROCESS_ABORTED", f"{process} was aborted", "Its record says by whom and why.")
+
+
+def _follow(
+    ledger: Ledger,
+    board: Board,
+    start: int,
+    seconds: float | None,
+    show: Callable[[Announcement, str | None], object],
+) -> None:
+    end = time.monotonic() + (FOREVER if seconds is None else seconds)
+    with Follower(ledger.transport, board.process, start, end - time.monotonic(), CHAINCODES) as follower:
+        while not board.ended:
+            found = follower.next(end - time.monotonic())
+            if found is None:
+                raise DeadlineError(
+                    "WAIT_TIMEOUT",
+                    f"{board.process} has not ended within {seconds:g} s",
+                    "Watch it again, with more --seconds; the ledger goes on without you",
+                )
+            show(found, board.apply(found.event.name, found.payload))
+
+
+def _print_json(found: Announcement, _: str | None) -> None:
+    event = found.event
+    head = {"event": event.name, "block": event.block, "transaction": event.tx_id}
+    click.echo(json.dumps({**head, **found.payload}))
+
+
+def _live(ledger: Ledger, board: Board, start: int, seconds: float | None) -> None:
+    recent: list[str] = []
+
+    with Live(_table(board, recent), console=Console(), refresh_per_second=4) as live:
+
+        def show(_: Announcement, line: str | None) -> None:
+            if line:
+                recent.append(line)
+                del recent[:-RECENT]
+            live.update(_table(board, recent))
+
+        _follow(ledger, board, start, seconds, show)
+
+
+def _table(board: Board, recent: list[str]) -> Table:
+    table = Table(
+        title=headline(board), caption="\n".join(recent), title_justify="left", caption_justify="left"
+    )
+    for name in COLUMNS:
+        table.add_column(name)
+    for row in cells(board):
+        table.add_row(*row)
+    return table
