@@ -1,0 +1,190 @@
+"""`executor image`: build, publish, list, show, retire, verify."""
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import click
+
+from executor.caller import Caller, caller_options
+from executor.engine import engine
+from executor.exits import OK, exit_code
+from executor.image.build import NAME, build
+from executor.image.check import RegisteredImage
+from executor.image.progress import progress
+from executor.image.publish import Publication, adopt, find_local, publish, served_here
+from executor.image.reference import Reference
+from executor.image.registry import Registry
+from executor.image.verify import Verification, verify
+from executor.reporting import json_option, reported, to_dict
+from protocol.digest import Digest
+
+_as_scientist = caller_options("data-scientist")
+
+
+@click.group()
+def image() -> None:
+    """Build, publish and check the images that learners run in."""
+
+
+@image.command("build")
+@click.option("--tag", default=f"{NAME}:latest", show_default=True, help="The local tag to give it.")
+@click.option("--force", is_flag=True, help="Build even if the image of these sources is there.")
+@json_option
+@reported
+def build_command(tag: str, force: bool, as_json: bool) -> None:
+    """Build the learner image; equal sources give an equal image id."""
+    with closing(engine()) as client, progress() as say:
+        made = build(client, say, tag=tag, force=force)
+    if made.changed:
+        files = ", ".join(made.changed[:5])
+        click.echo(f"note: built from sources that no commit has: {files}", err=True)
+    if as_json:
+        click.echo(json.dumps(made.to_dict()))
+        return
+    state = "built" if made.built else "there already"
+    click.echo(f"{made.image_id}\n{made.tag}, {made.size / 1e6:.0f} MB, {state}")
+
+
+@image.command("publish")
+@click.argument("reference", metavar="NAME[:VERSION]")
+@click.option(
+    "--image", "local", default="", help="The local image. [default: the one tagged NAME[:VERSION]]"
+)
+@click.option("--pushed", metavar="DIGEST", help="Register what the registry has already under this digest.")
+@click.option("--description", default="", help="A sentence for the ledger.")
+@_as_scientist
+@json_option
+@reported
+def publish_command(
+    *, reference: str, local: str, pushed: str | None, description: str, caller: Caller, as_json: bool
+) -> None:
+    """Push an image to the network's registry and register both its digests on the ledger.
+
+    Without VERSION, it is named after the package's version and the image's id.
+    """
+    wanted = Reference.parse(reference)
+    registry = Registry.of_network(caller.network)
+    with closing(engine()) as client, caller.ledger() as ledger, progress() as say:
+        if pushed:
+            served = served_here(client, registry, wanted.name, Digest.parse(pushed))
+            made = Publication.of(wanted, served.image_id, registry, description)
+            done = adopt(ledger.images, made, served, say)
+        else:
+            made = Publication.of(wanted, find_local(client, wanted, local), registry, description)
+            done = publish(client, ledger.images, made, say)
+    if as_json:
+        click.echo(json.dumps(done.to_dict()))
+        return
+    click.echo(f"{made.name}:{made.version} {'registered' if done.transaction else 'was registered already'}")
+    _print_image(done.record)
+
+
+@image.command("list")
+@click.option("--of", "member", default="", help="Only what this organisation (MSP id) registered.")
+@_as_scientist
+@json_option
+@reported
+def list_command(member: str, caller: Caller, as_json: bool) -> None:
+    """List the versions on the ledger."""
+    with caller.ledger() as ledger:
+        records = list(ledger.images.list(member))
+    if as_json:
+        click.echo(json.dumps({"images": records}))
+        return
+    rows = [("IMAGE", "ID", "STATUS", "BY", "SINCE")]
+    for record in records:
+        found, by = record["image"], record["registered"]
+        name = f"{found['name']}:{found['version']}"
+        rows.append((name, found["image_id"][:19], record["status"], by["organisation"], by["time"]))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
+
+
+@image.command("show")
+@click.argument("reference", metavar="NAME:VERSION")
+@_as_scientist
+@json_option
+@reported
+def show_command(reference: str, caller: Caller, as_json: bool) -> None:
+    """Show a version on the ledger, with its history."""
+    name, version = Reference.versioned(reference)
+    with caller.ledger() as ledger:
+        record = ledger.images.get(name, version)
+        history = list(ledger.images.history(name, version))
+    if as_json:
+        click.echo(json.dumps({**record, "history": history}))
+        return
+    click.echo(f"{name}:{version}")
+    _print_image(record)
+
+
+@image.command("retire")
+@click.argument("reference", metavar="NAME:VERSION")
+@click.option("--reason", default="", help="Why, for the ledger.")
+@_as_scientist
+@json_option
+@reported
+def retire_command(reference: str, reason: str, caller: Caller, as_json: bool) -> None:
+    """Retire a version of your organisation: no new task starts with it."""
+    name, version = Reference.versioned(reference)
+    with caller.ledger() as ledger:
+        record = ledger.images.retire(name, version, reason).answer
+    if as_json:
+        click.echo(json.dumps(record))
+        return
+    click.echo(f"{name}:{version} retired, transaction {record['retired']['tx']}")
+
+
+@image.command("verify")
+@click.argument("reference", metavar="NAME:VERSION")
+@click.option("--deep", is_flag=True, help="Also hash the files that the engine keeps.")
+@_as_scientist
+@json_option
+@reported
+def verify_command(reference: str, deep: bool, caller: Caller, as_json: bool) -> None:
+    """Compare the copies in engine and registry with the ledger; exit 10 if one is another image."""
+    name, version = Reference.versioned(reference)
+    with caller.ledger() as ledger:
+        registered = RegisteredImage.from_record(ledger.images.get(name, version))
+    with closing(engine()) as client:
+        registry = Registry.of_repository(registered.repository, caller.network)
+        made = verify(client, registered, registry, deep)
+    problem = made.problem()
+    if as_json:
+        error = {"error": to_dict(problem)} if problem else {}
+        click.echo(json.dumps(made.to_dict() | error))
+        sys.exit(exit_code(problem) if problem else OK)
+    _print_findings(made)
+    if problem:
+        raise problem
+
+
+def _print_image(record: Mapping[str, Any]) -> None:
+    found, registered, retired = record["image"], record["registered"], record["retired"]
+    rows = {
+        "image id": found["image_id"],
+        "manifest": f"{found['repository']}@{found['manifest_digest']}",
+        "description": found["description"],
+        "status": record["status"],
+        "registered": f"{registered['organisation']} {registered['identity']} {registered['time']}",
+        "transaction": registered["tx"],
+        "retired": f"{retired['organisation']} {retired['time']} {retired['reason']}" if retired else "",
+    }
+    for name, value in rows.items():
+        if value:
+            click.echo(f"  {name:<12} {value}")
+
+
+def _print_findings(made: Verification) -> None:
+    marks = {True: "✓", False: "✗", None: "·"}
+    click.echo(
+        f"{made.registered.name}:{made.registered.version} is {made.registered.image_id} on the ledger"
+    )
+    for finding in made.findings:
+        click.echo(f"  {marks[finding.equal]} {finding.where}: {finding.found}")
+    if made.index_digest is not None:
+        click.echo(f"  index {made.index_digest}, this platform's manifest {made.platform_digest}")
