@@ -31,6 +31,26 @@ def data() -> None:
 
 @experiment.command()
 @options.data_option
+@click.option("--synthetic", is_flag=True, help="Made-up rows instead, without a download.")
+@click.option("--node", "nodes", multiple=True, required=True, help="A node that gets a part; for each one.")
+@click.option("--seed", type=click.IntRange(0), default=45, show_default=True, help="Which split.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where to write."
+)
+@options.json_option
+@options.refusals
+def split(**chosen: Any) -> None:
+    """Write one CSV file of private rows per node, and test.csv with rows that no node has.
+
+    For a federation on the ledger: `executor launch --data DIRECTORY/{node}.csv`.
+    """
+    from executor.experiment.perform import perform_split  # noqa: PLC0415 - as above
+
+    perform_split(**chosen)
+
+
+@experiment.command()
+@options.data_option
 @click.option("--quick", is_flag=True, help="One seed and two rankings: under a minute on two cores.")
 @options.seeds_option(5)
 @click.option(

@@ -7,6 +7,7 @@ import click
 
 from executor.experiment.batch import pieces
 from executor.experiment.data import fraud_csv, load_fraud
+from executor.experiment.files import write_files
 from executor.experiment.paper import QUICK_RANKINGS, RANKINGS, cases_for, run_paper
 from executor.experiment.paper_page import print_paper, write_paper
 from executor.experiment.pooled import PER_JOB, TREES, pooled_forest
@@ -15,6 +16,7 @@ from executor.experiment.robust import cases_for as cases_for_robust
 from executor.experiment.robust import run_robust
 from executor.experiment.robust_page import print_robust, robust_json, write_robust
 from executor.experiment.split import split
+from executor.experiment.synthetic import synthetic as made_up
 
 
 def fetch() -> None:
@@ -23,6 +25,17 @@ def fetch() -> None:
     if not split(load_fraud(say=say)).is_papers():
         raise click.ClickException("the split differs from the paper's table: another numpy or scikit-learn?")
     click.echo(path)
+
+
+def perform_split(
+    *, data: Path | None, synthetic: bool, nodes: tuple[str, ...], seed: int, out: Path, as_json: bool
+) -> None:
+    """Write the files of the nodes and say which."""
+    table = made_up() if synthetic else load_fraud(data, say)
+    paths = write_files(table, nodes, seed, out)
+    click.echo(
+        json.dumps({"files": [str(path) for path in paths]}) if as_json else "\n".join(map(str, paths))
+    )
 
 
 def perform_paper(

@@ -1,0 +1,60 @@
+"""One file of private rows per node, and one of rows that no node has: what a federation on the ledger needs."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from executor.errors import UsageError
+from executor.experiment.data import LABEL
+from executor.experiment.split import split
+from executor.experiment.table import Floats, Labels, Table
+from protocol.identifiers import parse_node
+
+IMBALANCE = 0.4
+"""How far the nodes' sizes stray from equal: less than in the paper, whose nodes are twenty."""
+TEST = "test"
+_NOTE = "split.json"
+
+
+def write_files(table: Table, names: Sequence[str], seed: int, out: Path) -> list[Path]:
+    """Split a table over nodes and write NODE.csv for each and test.csv; files of the same split are left."""
+    if len(set(names)) != len(names) or TEST in names:
+        raise UsageError(
+            "SPLIT_NODES", f"{', '.join(names)} names a node twice, or {TEST}", "Name each node once."
+        )
+    wanted = {"source": table.source, "nodes": [parse_node(name) for name in names], "seed": seed}
+    paths = [out / f"{name}.csv" for name in (*names, TEST)]
+    if _note(out) == wanted and all(path.exists() for path in paths):
+        return paths
+    if out.exists() and _note(out) is None:
+        raise UsageError(
+            "SPLIT_DIRECTORY", f"{out} is there and no earlier split made it", "Name a directory of its own."
+        )
+    parts = split(table, len(names), seed, IMBALANCE)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+    for name, node in zip(names, parts.nodes, strict=True):
+        _write(work / f"{name}.csv", table.features, node.X, node.y)
+    _write(work / f"{TEST}.csv", table.features, parts.X_test, parts.y_test)
+    (work / _NOTE).write_text(json.dumps(wanted))
+    shutil.rmtree(out, ignore_errors=True)
+    work.replace(out)
+    return paths
+
+
+def _note(out: Path) -> object:
+    try:
+        return json.loads((out / _NOTE).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, features: Sequence[str], X: Floats, y: Labels) -> None:
+    columns = {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(features)}
+    csv.write_csv(pa.table({**columns, LABEL: y}), path)
