@@ -1,4 +1,4 @@
-"""One file of private rows per node, and one of rows that no node has: what a federation on the ledger needs."""
+"""One file of private rows per node, and one of rows that no node has, for a federation on the ledger."""
 
 import json
 import shutil
