@@ -16,7 +16,7 @@ MESSAGE_LIMIT = 100 << 20
 CONCURRENT_CALLS = 500
 """How many calls at a time a peer's Gateway service admits, streams of events included."""
 
-_OPTIONS = [
+OPTIONS = [
     ("grpc.max_receive_message_length", MESSAGE_LIMIT),
     ("grpc.max_send_message_length", MESSAGE_LIMIT),
     # A peer closes connections that ask more often than once a minute whether it is there.
@@ -49,7 +49,7 @@ class Link:
         self.permits = Semaphore(CONCURRENT_CALLS)
         self.stood_in_for = False
         self._channel = grpc.secure_channel(
-            peer.address, grpc.ssl_channel_credentials(peer.tls_ca), options=_OPTIONS
+            peer.address, grpc.ssl_channel_credentials(peer.tls_ca), options=OPTIONS
         )
         self.stub: Any = gateway_service.GatewayStub(self._channel)
 

@@ -1,0 +1,38 @@
+"""An identity, two scripted peers, and a client of theirs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from executor.gateway import Gateway
+from executor.ledger import attempts
+from executor.ledger.identity import Identity
+
+# The tests import the scripted peers, `peers`, from beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from peers import QUICK, ScriptedPeer, msp_folder
+
+
+@pytest.fixture(scope="session")
+def identity(tmp_path_factory):
+    folder = msp_folder(tmp_path_factory.mktemp("org") / "users/alice/msp")
+    return Identity.load(folder, "Org1MSP")
+
+
+@pytest.fixture
+def peers():
+    """Two peers; a test that wants a client asks for `client` too."""
+    made = [ScriptedPeer("Org1MSP"), ScriptedPeer("Org2MSP")]
+    yield made
+    for peer in made:
+        peer.server.stop(None)
+
+
+@pytest.fixture
+def client(identity, peers, monkeypatch):
+    """A client whose own peer is the first of `peers`, with short deadlines and pauses."""
+    monkeypatch.setattr(attempts, "PAUSES", (0.001,) * 5)
+    with Gateway(identity, [peer.peer for peer in peers], "channel", QUICK) as made:
+        yield made
