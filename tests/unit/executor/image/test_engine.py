@@ -1,0 +1,105 @@
+"""Where the engine is looked for, and how its absence is told."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from docker.context import Context, ContextAPI
+
+from executor import engine as module
+from executor.engine import engine, engine_address
+from executor.errors import EngineError
+from executor.exits import ENGINE_UNREACHABLE, exit_code
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_docker_host_comes_first_and_an_engine_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(EngineError) as caught:
+        engine()
+    assert caught.value.code == "ENGINE_UNREACHABLE"
+    assert f"{tmp_path}/none.sock" in caught.value.cause
+    assert "scripts/bootstrap" in caught.value.remedy
+    assert exit_code(caught.value) == ENGINE_UNREACHABLE
+
+
+@pytest.mark.parametrize("name", ["docker.sock", "podman/podman.sock"])
+def test_a_rootless_socket_is_found_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+        monkeypatch.setattr(module, "_SYSTEM", str(tmp_path / "none"))
+        assert engine_address() == f"unix://{path}"
+        (tmp_path / "system").touch()
+        monkeypatch.setattr(module, "_SYSTEM", str(tmp_path / "system"))
+        assert engine_address() == f"unix://{tmp_path}/system"
+
+
+def test_the_current_context_of_the_docker_command_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        ContextAPI, "get_current_context", lambda: Context("bank", host=f"unix://{tmp_path}/bank.sock")
+    )
+    assert engine_address() == f"unix://{tmp_path}/bank.sock"
+
+
+def test_an_engine_older_than_20_10_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with answering(tmp_path / "old.sock", "1.40"):
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/old.sock")
+        with pytest.raises(EngineError) as caught:
+            engine()
+    assert caught.value.code == "ENGINE_VERSION"
+
+
+def test_podman_is_taken_by_the_api_it_speaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with answering(tmp_path / "podman.sock", "1.41", version="4.3.1"):
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/podman.sock")
+        engine().close()
+
+
+class answering:  # noqa: N801 - reads as a verb where it is used
+    """A server on a unix socket that answers every request as an engine's /version."""
+
+    def __init__(self, path: Path, api: str, version: str = "19.3.1") -> None:
+        import threading
+
+        body = json.dumps({"ApiVersion": api, "Version": version}).encode()
+        self.answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        self.answer += f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(str(path))
+        self.listening.listen()
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(self.answer)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        self.thread.join()
