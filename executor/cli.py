@@ -8,6 +8,7 @@ from executor.caller import group_options
 from executor.doctor.command import doctor
 from executor.experiment.command import experiment
 from executor.image.command import image
+from executor.model.commands import model
 from executor.process.commands import process
 from executor.simulate.command import simulate
 
@@ -22,5 +23,6 @@ def main(**_: Any) -> None:
 main.add_command(doctor)
 main.add_command(experiment)
 main.add_command(image)
+main.add_command(model)
 main.add_command(process)
 main.add_command(simulate)

@@ -1,0 +1,117 @@
+"""`executor model`: who has published what, what it is made of, who may read it, and using it."""
+
+import json
+from typing import Any
+
+import click
+
+from executor.caller import Caller, caller_options
+from executor.model.using import COMMANDS
+from executor.process.names import msp_id
+from executor.process.showing import submitted
+from executor.reporting import json_option, reported
+
+_scientist = caller_options("data-scientist")
+
+
+@click.group()
+def model() -> None:
+    """Read published models, take them away, score rows with them, decide who may read them."""
+
+
+for command in COMMANDS:
+    model.add_command(command)
+
+
+@model.command(name="list")
+@click.argument("process", default="")
+@json_option
+@_scientist
+@reported
+def list_(process: str, as_json: bool, caller: Caller) -> None:
+    """List published models, all or those of PROCESS; that a model exists is no secret."""
+    from executor.model.showing import models_text  # noqa: PLC0415
+
+    with caller.ledger() as ledger:
+        items = list(ledger.models.list(process))
+    click.echo(json.dumps({"models": items}) if as_json else models_text(items))
+
+
+@model.command()
+@click.argument("process")
+@click.argument("node")
+@json_option
+@_scientist
+@reported
+def show(process: str, node: str, as_json: bool, caller: Caller) -> None:
+    """Show the model of NODE: its record, and what each origin contributed to it."""
+    from executor.model import showing  # noqa: PLC0415
+    from executor.model.content import members_of, specification_of  # noqa: PLC0415
+
+    with caller.ledger() as ledger:
+        record = ledger.models.get(process, node)
+        agreed = ledger.orchestration.get(process)
+        organisations = ledger.orchestration.model_context(process)["nodes"]
+    members = members_of(record)
+    parts = showing.contributions(members, organisations, showing.vote_cap(specification_of(agreed), record))
+    if as_json:
+        click.echo(json.dumps({**record, "contributions": [part.to_dict() for part in parts]}))
+    else:
+        click.echo(showing.model_text(record, parts))
+
+
+@model.command()
+@click.argument("process")
+@click.argument("node")
+@click.option("--history", is_flag=True, help="Every change of access, newest first.")
+@json_option
+@_scientist
+@reported
+def access(process: str, node: str, history: bool, as_json: bool, caller: Caller) -> None:
+    """Show who may read the model of NODE, and until when."""
+    from executor.model.showing import access_text, history_text  # noqa: PLC0415
+
+    with caller.ledger() as ledger:
+        found: dict[str, Any] = (
+            {"changes": list(ledger.models.access_history(process, node))}
+            if history
+            else ledger.models.access(process, node)
+        )
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        click.echo(history_text(found["changes"]) if history else access_text(found))
+
+
+@model.command()
+@click.argument("process")
+@click.argument("node")
+@click.argument("organisation_id", metavar="ORGANISATION")
+@click.option("--expires", default="", help="A time in UTC such as 2027-01-31T00:00:00Z. [default: never]")
+@json_option
+@_scientist
+@reported
+def grant(
+    *, process: str, node: str, organisation_id: str, expires: str, as_json: bool, caller: Caller
+) -> None:
+    """Let ORGANISATION (org3 or Org3MSP) read the model of NODE, which is your organisation's."""
+    name = msp_id(organisation_id)
+    with caller.ledger() as ledger:
+        done = ledger.models.grant(process, node, name, expires)
+    until = f" until {expires}" if expires else ""
+    submitted(done, f"{name} may read {process}/{node}{until}", done.answer, as_json=as_json)
+
+
+@model.command()
+@click.argument("process")
+@click.argument("node")
+@click.argument("organisation_id", metavar="ORGANISATION")
+@json_option
+@_scientist
+@reported
+def revoke(process: str, node: str, organisation_id: str, as_json: bool, caller: Caller) -> None:
+    """Take ORGANISATION's access to the model of NODE away; what it has read it keeps."""
+    name = msp_id(organisation_id)
+    with caller.ledger() as ledger:
+        done = ledger.models.revoke(process, node, name)
+    submitted(done, f"{name} may no longer read {process}/{node}", done.answer, as_json=as_json)

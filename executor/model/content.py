@@ -1,0 +1,181 @@
+"""A published model with its trees, accepted only whole and unaltered.
+
+1. the members' digests give the ensemble digest that the node's last round signed
+2. the trees are exactly the members, in their order, and each has its member's digest
+3. each tree keeps the limits that the process agreed on
+4. how the trees vote is what the process agreed on
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from executor.ledger.proxies import Ledger
+from executor.model.errors import ModelError, altered
+from learning.actions import predictor
+from learning.ensemble import Ensemble
+from learning.errors import ParameterError
+from learning.options import from_step
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.robust import vote_weights
+from protocol.digest import Digest
+from protocol.errors import DataError
+from protocol.estimator import Estimator
+from protocol.identifiers import EstimatorId
+from protocol.limits import TreeLimits
+from protocol.process import Specification
+from protocol.round import ensemble_digest
+from protocol.tree import Tree
+
+Members = tuple[tuple[EstimatorId, Digest], ...]
+
+
+@dataclass(frozen=True)
+class Voting:
+    """How trees become a score and a score a decision."""
+
+    threshold: float
+    vote: str
+    vote_cap: float | None
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Self:
+        """Take it from a process's parameters."""
+        return cls(parameters.threshold, parameters.vote, parameters.vote_cap)
+
+    def parameters(self) -> Parameters:
+        """Return the parameters that vote like this."""
+        return Parameters(threshold=self.threshold, vote=self.vote, vote_cap=self.vote_cap)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A node's published ensemble, its origin, and how it votes."""
+
+    process: str
+    node: str
+    owner: str
+    digest: Digest
+    specification_digest: Digest
+    schema_digest: Digest
+    n_features: int
+    ensemble: Ensemble
+    voting: Voting
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weight of each tree in the vote, in the order of ids."""
+        return vote_weights(self.ensemble.estimators, self.voting.vote_cap)
+
+    @property
+    def predictor(self) -> Predictor:
+        """The ensemble ready to predict, as the nodes use it."""
+        return predictor(self.ensemble, self.voting.parameters())
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each row: the weighted mean of probabilities, or of decisions for majority."""
+        voters = self.predictor
+        return voters.scores(X) if self.voting.vote == "mean" else voters.votes(X)
+
+    def decide(self, scores: NDArray[np.float64], threshold: float | None = None) -> NDArray[np.int8]:
+        """Return 1 where the score exceeds the threshold; exactly on it is normal."""
+        limit = self.voting.threshold if threshold is None else threshold
+        return (scores > limit).astype(np.int8)
+
+
+def fetch(ledger: Ledger, process: str, node: str) -> Model:
+    """Read a model and its trees from the ledger, and accept them as the module says, or raise."""
+    record = ledger.models.get(process, node)
+    agreed = ledger.orchestration.get(process)
+    return assemble(record, ledger.models.trees(process, node), agreed)
+
+
+def assemble(
+    record: Mapping[str, Any], trees: Iterable[Mapping[str, Any]], agreed: Mapping[str, Any]
+) -> Model:
+    """Put a model together from the answers of the ledger, or refuse them."""
+    members = members_of(record)
+    specification = specification_of(agreed)
+    step, _ = specification.step_at(record["iteration"])
+    parameters = step.parameters_of(record["node"])
+    estimators = check_trees(members, trees, parameters.limits)
+    return Model(
+        record["process"],
+        record["node"],
+        record["owner"],
+        Digest.parse(record["digest"]),
+        specification.digest,
+        parameters.schema_digest,
+        parameters.limits.n_features,
+        Ensemble(estimators),
+        _voting(parameters),
+    )
+
+
+def members_of(record: Mapping[str, Any]) -> Members:
+    """Return the members of a model if they give its digest."""
+    members = tuple(
+        (EstimatorId.parse(entry["id"]), Digest.parse(entry["digest"])) for entry in record["estimators"]
+    )
+    if list(members) != sorted(set(members)):
+        raise altered("its members are not in the order of their ids, each once")
+    found = ensemble_digest(members)
+    if str(found) != record["digest"]:
+        raise altered(f"its members give the digest {found}, and it is published as {record['digest']}")
+    return members
+
+
+def specification_of(agreed: Mapping[str, Any]) -> Specification:
+    """Return the specification of a process's record if it has the digest that was accepted."""
+    specification = Specification.from_dict(agreed["specification"])
+    if str(specification.digest) != agreed["specification_digest"]:
+        raise altered(f"the specification of {specification.process} has not the digest that was accepted")
+    return specification
+
+
+def check_trees(
+    members: Members, trees: Iterable[Mapping[str, Any]], limits: TreeLimits
+) -> tuple[Estimator, ...]:
+    """Return the estimators if they are exactly the members."""
+    estimators = []
+    for position, item in enumerate(trees):
+        if position >= len(members):
+            raise altered(f"there are more trees than its {len(members)} members")
+        id_, digest = members[position]
+        if item["id"] != str(id_):
+            raise altered(f"tree {position} is {str(item['id'])[:80]}, and the member there is {id_}")
+        estimators.append(Estimator(id_, _tree(item, id_, digest, limits)))
+    if len(estimators) < len(members):
+        raise altered(f"only {len(estimators)} of its {len(members)} trees came")
+    return tuple(estimators)
+
+
+def _tree(item: Mapping[str, Any], id_: EstimatorId, digest: Digest, limits: TreeLimits) -> Tree:
+    try:
+        raw = base64.b64decode(item["tree"], validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise altered(f"the tree of {id_} is not base64") from error
+    found = Digest.of(raw)
+    if found != digest:
+        raise altered(f"the tree of {id_} has the digest {found}, and its member says {digest}")
+    try:
+        return Tree.from_bytes(raw, limits)
+    except DataError as error:
+        raise altered(f"the tree of {id_} breaks the rules of the process: {error.cause}") from error
+
+
+def _voting(parameters: Any) -> Voting:
+    try:
+        return Voting.of(from_step(parameters))
+    except ParameterError as error:
+        raise ModelError(
+            "MODEL_OPTIONS",
+            f"the process has options of another learner: {error.cause}",
+            "Score with that learner; how its trees vote is not known here",
+        ) from error

@@ -1,0 +1,20 @@
+"""Why a model is not used: what was received is not what the ledger says it is."""
+
+from protocol.errors import DataError
+
+
+class ModelError(DataError):
+    """A model whose content contradicts its digests, or an export that does not score like it.
+
+    `MODEL_ALTERED` trees or members are not those of the digest, `MODEL_FILE` a file holds no exported model,
+    `MODEL_EXPORT` what was written scores otherwise, `MODEL_OPTIONS` the process's options are not the
+    shipped learner's.
+    """
+
+
+ALTERED = "Do not use it; ask another organisation's peer, and compare with the audit of the process"
+
+
+def altered(cause: str) -> ModelError:
+    """Refuse a model that is not the one its digest names."""
+    return ModelError("MODEL_ALTERED", cause, ALTERED)

@@ -1,0 +1,151 @@
+"""A model as an ONNX graph: the same comparisons, the same weights, in double precision.
+
+    features (float, N x d) -> Cast to double -> TreeEnsemble (sum over trees of weight * leaf)
+        -> Div by the sum of weights -> score (double, N) -> Greater than threshold -> anomalous (bool, N)
+
+Rows are compared as float32 values, as everywhere in this project, and leaves added in double. The operator
+is that of ai.onnx.ml 5, the first whose output is not rounded to float32; where a missing value goes is said
+node by node.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from executor.model.content import Model
+from executor.model.errors import ModelError
+from protocol.tree import Tree
+
+OPSET, TREES_OPSET, IR = 21, 5, 10
+INPUT, SCORE, DECISION = "features", "score", "anomalous"
+LEQ, SUM, NO_TRANSFORM = 0, 1, 0
+
+
+def to_onnx(model: Model, features: Sequence[str] | None = None) -> bytes:
+    """Return the bytes of the graph; the same model gives the same bytes."""
+    if not len(model.ensemble):
+        raise ModelError(
+            "MODEL_EXPORT", "the model has no trees", "Export a model that has learned something"
+        )
+    weights = model.weights
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", [INPUT], ["rows"], to=TensorProto.DOUBLE),
+            _trees_node(model, weights),
+            helper.make_node("Div", ["sums", "total"], ["means"]),
+            helper.make_node("Reshape", ["means", "flat"], [SCORE]),
+            helper.make_node("Greater", [SCORE, "threshold"], [DECISION]),
+        ],
+        "attestree",
+        [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["N", model.n_features])],
+        [
+            helper.make_tensor_value_info(SCORE, TensorProto.DOUBLE, ["N"]),
+            helper.make_tensor_value_info(DECISION, TensorProto.BOOL, ["N"]),
+        ],
+        [
+            numpy_helper.from_array(np.array(weights.sum()), "total"),
+            numpy_helper.from_array(np.array(model.voting.threshold), "threshold"),
+            numpy_helper.from_array(np.array([-1], dtype=np.int64), "flat"),
+        ],
+    )
+    made = helper.make_model(
+        graph,
+        producer_name="attestree",
+        ir_version=IR,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREES_OPSET)],
+    )
+    helper.set_model_props(made, _properties(model, features))
+    onnx.checker.check_model(made)
+    return bytes(made.SerializeToString(deterministic=True))
+
+
+def _properties(model: Model, features: Sequence[str] | None) -> dict[str, str]:
+    found = {
+        "process": model.process,
+        "node": model.node,
+        "digest": str(model.digest),
+        "schema_digest": str(model.schema_digest),
+    }
+    return found | ({"features": "\n".join(features)} if features else {})
+
+
+def _trees_node(model: Model, weights: NDArray[np.float64]) -> Any:
+    """Lay the trees out as the operator wants them: internal nodes and leaves in arrays of their own."""
+    parts = _Arrays()
+    for estimator, weight in zip(model.ensemble, weights, strict=True):
+        value = estimator.tree.value
+        number = value if model.voting.vote == "mean" else (value > 0.5).astype(np.float64)
+        parts.add(estimator.tree, weight * number)
+    return helper.make_node(
+        "TreeEnsemble",
+        ["rows"],
+        ["sums"],
+        domain="ai.onnx.ml",
+        aggregate_function=SUM,
+        post_transform=NO_TRANSFORM,
+        n_targets=1,
+        tree_roots=parts.roots,
+        nodes_featureids=parts.feature,
+        nodes_splits=numpy_helper.from_array(np.array(parts.threshold), "splits"),
+        nodes_modes=numpy_helper.from_array(np.full(len(parts.feature), LEQ, dtype=np.uint8), "modes"),
+        nodes_missing_value_tracks_true=parts.missing,
+        nodes_truenodeids=parts.true,
+        nodes_trueleafs=parts.true_leaf,
+        nodes_falsenodeids=parts.false,
+        nodes_falseleafs=parts.false_leaf,
+        leaf_targetids=[0] * len(parts.leaves),
+        leaf_weights=numpy_helper.from_array(np.array(parts.leaves), "leaves"),
+    )
+
+
+class _Arrays:
+    """The operator's arrays, filled tree by tree."""
+
+    def __init__(self) -> None:
+        self.roots: list[int] = []
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.missing: list[int] = []
+        self.true: list[int] = []
+        self.true_leaf: list[int] = []
+        self.false: list[int] = []
+        self.false_leaf: list[int] = []
+        self.leaves: list[float] = []
+
+    def add(self, tree: Tree, leaves: NDArray[np.float64]) -> None:
+        """Append one tree, whose leaves contribute these numbers."""
+        self.roots.append(len(self.feature))
+        splits = np.flatnonzero(tree.feature >= 0)
+        if not len(splits):
+            self._add_leaf(float(leaves[0]))
+            return
+        # Where each node of the tree ends up among the operator's internal nodes, or among its leaves.
+        place = np.empty(tree.n_nodes, dtype=np.int64)
+        place[splits] = len(self.feature) + np.arange(len(splits))
+        ends = np.flatnonzero(tree.feature < 0)
+        place[ends] = len(self.leaves) + np.arange(len(ends))
+        is_leaf = (tree.feature < 0).astype(np.int64)
+        self.feature += tree.feature[splits].tolist()
+        self.threshold += tree.threshold[splits].tolist()
+        self.missing += tree.missing_left[splits].astype(np.int64).tolist()
+        self.true += place[tree.left[splits]].tolist()
+        self.true_leaf += is_leaf[tree.left[splits]].tolist()
+        self.false += place[tree.right[splits]].tolist()
+        self.false_leaf += is_leaf[tree.right[splits]].tolist()
+        self.leaves += leaves[ends].tolist()
+
+    def _add_leaf(self, value: float) -> None:
+        """Append a tree without a split; the operator has none, so both ways lead to the one leaf."""
+        leaf = len(self.leaves)
+        self.feature.append(0)
+        self.threshold.append(0.0)
+        self.missing.append(0)
+        self.true.append(leaf)
+        self.true_leaf.append(1)
+        self.false.append(leaf)
+        self.false_leaf.append(1)
+        self.leaves.append(value)

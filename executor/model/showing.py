@@ -1,0 +1,111 @@
+"""Models on stdout: tables for people."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from executor.experiment.tables import Grid, plain
+from executor.model.content import Members
+from learning.errors import ParameterError
+from learning.options import from_step
+from protocol.process import Specification
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one origin gave a model: trees, and its part of the vote."""
+
+    origin: str
+    organisation: str
+    trees: int
+    share: float
+    vote: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as --json shows it."""
+        return asdict(self)
+
+
+def vote_cap(specification: Specification, record: Mapping[str, Any]) -> float | None:
+    """Return the cap on an origin's vote that the process agreed on; none for another learner's options."""
+    step, _ = specification.step_at(record["iteration"])
+    try:
+        return from_step(step.parameters_of(record["node"])).vote_cap
+    except ParameterError:
+        return None
+
+
+def contributions(
+    members: Members, organisations: Mapping[str, str], cap: float | None
+) -> list[Contribution]:
+    """Count a model's trees by origin, the biggest contribution first, with each one's part of the vote."""
+    sizes = Counter(id_.creator for id_, _ in members)
+    total = len(members)
+    weights = {
+        origin: size if cap is None else min(float(size), cap * total) for origin, size in sizes.items()
+    }
+    whole = sum(weights.values())
+    return [
+        Contribution(origin, organisations.get(origin, "?"), size, size / total, weights[origin] / whole)
+        for origin, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def model_text(record: Mapping[str, Any], parts: Sequence[Contribution]) -> str:
+    """Return the record of a model in lines, and the table of its origins."""
+    image, published = record["image"], record["published"]
+    lines = [
+        f"{record['process']}/{record['node']} of {record['owner']}",
+        f"digest      {record['digest']}",
+        f"trees       {len(record['estimators'])} after iteration {record['iteration']}",
+        f"image       {image['name']}:{image['version']}",
+        f"result      {record['result']}",
+        f"published   {published['time']} by {published['identity']}, transaction {published['tx']}",
+        *(f"metric      {name} {value}" for name, value in sorted(record["metrics"].items())),
+    ]
+    rows = [
+        (part.origin, part.organisation, str(part.trees), plain(part.share), plain(part.vote))
+        for part in parts
+    ]
+    columns = ("Origin", "Organisation", "Trees", "Share of trees", "Share of the vote")
+    return "\n".join(lines) + "\n\n" + Grid("Contribution by origin", columns, rows).text()
+
+
+def models_text(items: Iterable[Mapping[str, Any]]) -> str:
+    """Return a table of models in brief."""
+    rows = [
+        (
+            item["process"],
+            item["node"],
+            item["owner"],
+            str(item["size"]),
+            item["published"]["time"],
+            item["digest"],
+        )
+        for item in items
+    ]
+    columns = ("Process", "Node", "Owner", "Trees", "Published", "Digest")
+    return Grid("Models", columns, rows, figures=False).text() if rows else "no model"
+
+
+def access_text(record: Mapping[str, Any]) -> str:
+    """Return a table of those who may read a model."""
+    rows = [(record["owner"], "owner", "", "")]
+    rows += [
+        (name, "granted", entry["expires"] or "never", entry["by"]["time"])
+        for name, entry in sorted(record["organisations"].items())
+    ]
+    title = f"Access to {record['process']}/{record['node']}"
+    return Grid(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False).text()
+
+
+def history_text(changes: Iterable[Mapping[str, Any]]) -> str:
+    """Return the changes of access in lines, newest first."""
+    lines = []
+    for entry in changes:
+        change = entry["value"]["change"]
+        whom = change["organisation"] or "the consortium"
+        until = f" until {change['expires']}" if change["expires"] else ""
+        lines.append(f"{entry['time']} {change['action']} {whom}{until}, transaction {entry['tx']}")
+    return "\n".join(lines)
