@@ -16,6 +16,7 @@ phase error as its `__cause__`.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from executor.errors import LedgerError
 from protocol.errors import AccessError, AttestreeError, error_from_message
@@ -61,6 +62,9 @@ class PhaseError(LedgerError):
         self.tx_id = tx_id
         self.details = tuple(details)
         self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), self.__dict__)
 
 
 class EvaluateError(PhaseError):
