@@ -8,7 +8,7 @@ from pathlib import Path
 import docker
 import requests
 from docker import DockerClient
-from docker.context import ContextAPI
+from docker.context import Context, ContextAPI
 from docker.errors import APIError, DockerException
 from docker.utils import version_lt
 
@@ -26,18 +26,19 @@ _JOIN = "Join the docker group, use a rootless engine, or set DOCKER_HOST to a s
 
 def engine(seconds: int = SECONDS) -> DockerClient:
     """Connect to the engine; `seconds` is how long one answer may take."""
-    address = engine_address()
+    context = _context()
+    address = os.environ.get("DOCKER_HOST") or (context.Host if context else _default_address())
     try:
-        if address is None:
+        if os.environ.get("DOCKER_HOST"):
             client = docker.from_env(timeout=seconds)
         else:
-            client = DockerClient(base_url=address, timeout=seconds)
+            tls = context.TLSConfig if context else None
+            client = DockerClient(base_url=address, tls=tls or False, timeout=seconds)
     except (DockerException, requests.RequestException, OSError) as error:
-        where = address or os.environ["DOCKER_HOST"]
         denied = "Permission denied" in str(error)
         raise EngineError(
             "ENGINE_UNREACHABLE",
-            f"the engine at {where} {'may not be used by you' if denied else f'does not answer: {error}'}",
+            f"the engine at {address} {'may not be used by you' if denied else f'does not answer: {error}'}",
             _JOIN if denied else _START,
         ) from error
     if version_lt(client.api.api_version, API_AT_LEAST):
@@ -51,19 +52,26 @@ def engine(seconds: int = SECONDS) -> DockerClient:
     return client
 
 
-def engine_address() -> str | None:
-    """Find the socket as the docker command would, then a rootless one; None leaves it to DOCKER_HOST."""
-    if os.environ.get("DOCKER_HOST"):
-        return None
-    context = ContextAPI.get_current_context()
-    if context is not None and context.Name != "default":
-        return str(context.Host)
-    if not Path(_SYSTEM).exists():
-        own = os.environ.get("XDG_RUNTIME_DIR")
-        for name in _ROOTLESS if own else ():
-            socket = Path(str(own)) / name
-            if socket.is_socket():
-                return f"unix://{socket}"
+def _context() -> Context | None:
+    """Return the context that the docker command would use, or None for its default."""
+    name = os.environ.get("DOCKER_CONTEXT")
+    found = ContextAPI.get_context(name)
+    if found is None or not found.Host:
+        raise EngineError(
+            "ENGINE_UNREACHABLE",
+            f"there is no Docker context {name or 'as config.json names it'!r}",
+            "`docker context ls` shows those there are; unset DOCKER_CONTEXT for the default",
+        )
+    return None if found.Name == "default" else found
+
+
+def _default_address() -> str:
+    """Prefer the system's socket, then a rootless engine's of this user."""
+    own = os.environ.get("XDG_RUNTIME_DIR")
+    if own and not Path(_SYSTEM).exists():
+        for name in _ROOTLESS:
+            if Path(own, name).is_socket():
+                return f"unix://{own}/{name}"
     return f"unix://{_SYSTEM}"
 
 

@@ -2,13 +2,14 @@
 
 import json
 import socket
+import threading
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from docker.context import Context, ContextAPI
 
 from executor import engine as module
-from executor.engine import engine, engine_address
+from executor.engine import engine
 from executor.errors import EngineError
 from executor.exits import ENGINE_UNREACHABLE, exit_code
 
@@ -34,28 +35,40 @@ def test_docker_host_comes_first_and_an_engine_that_is_not_there_is_named(
 
 
 @pytest.mark.parametrize("name", ["docker.sock", "podman/podman.sock"])
-def test_a_rootless_socket_is_found_where_there_is_no_other(
+def test_a_rootless_engine_is_found_where_there_is_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
-        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-        monkeypatch.setattr(module, "_SYSTEM", str(tmp_path / "none"))
-        assert engine_address() == f"unix://{path}"
-        (tmp_path / "system").touch()
-        monkeypatch.setattr(module, "_SYSTEM", str(tmp_path / "system"))
-        assert engine_address() == f"unix://{tmp_path}/system"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(module, "_SYSTEM", str(tmp_path / "system.sock"))
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    with answering(tmp_path / name, "1.44"):
+        assert engine().api.api_version == "1.44"
+        with answering(tmp_path / "system.sock", "1.45"):
+            assert engine().api.api_version == "1.45"
 
 
-def test_the_current_context_of_the_docker_command_is_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_the_context_of_the_docker_command_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_variable: bool
 ) -> None:
-    monkeypatch.setattr(
-        ContextAPI, "get_current_context", lambda: Context("bank", host=f"unix://{tmp_path}/bank.sock")
-    )
-    assert engine_address() == f"unix://{tmp_path}/bank.sock"
+    described = tmp_path / "docker/contexts/meta" / sha256(b"bank").hexdigest() / "meta.json"
+    described.parent.mkdir(parents=True)
+    endpoint = {"Host": f"unix://{tmp_path}/bank.sock", "SkipTLSVerify": False}
+    described.write_text(json.dumps({"Name": "bank", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
+    current = {} if by_variable else {"currentContext": "bank"}
+    (tmp_path / "docker/config.json").write_text(json.dumps(current))
+    if by_variable:
+        monkeypatch.setenv("DOCKER_CONTEXT", "bank")
+    with answering(tmp_path / "bank.sock", "1.46"):
+        assert engine().api.api_version == "1.46"
+
+
+def test_a_context_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONTEXT", "nowhere")
+    with pytest.raises(EngineError) as caught:
+        engine()
+    assert caught.value.code == "ENGINE_UNREACHABLE"
+    assert "nowhere" in caught.value.cause
 
 
 def test_an_engine_older_than_20_10_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -76,8 +89,6 @@ class answering:  # noqa: N801 - reads as a verb where it is used
     """A server on a unix socket that answers every request as an engine's /version."""
 
     def __init__(self, path: Path, api: str, version: str = "19.3.1") -> None:
-        import threading
-
         body = json.dumps({"ApiVersion": api, "Version": version}).encode()
         self.answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
         self.answer += f"Content-Length: {len(body)}\r\n\r\n".encode() + body
