@@ -31,8 +31,8 @@ def synthetic(count: int, size: int = 12_000, seed: int = 0) -> dict[str, Rows]:
 
 def _fraud(data: Path) -> dict[str, Rows]:
     # Only here: learning itself knows nothing of files.
+    from executor.data.csv import read_csv  # noqa: PLC0415
     from executor.experiment.split import split  # noqa: PLC0415
-    from executor.experiment.table import read_csv  # noqa: PLC0415
 
     parts = split(read_csv(data, "Class", ["Time"]))
     return {node.name: Rows.of(node.X, node.y) for node in parts.nodes}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from executor.data.csv import Floats, Labels
 from executor.experiment.metrics import METRICS, Levels, Weighting
-from executor.experiment.table import Floats, Labels
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

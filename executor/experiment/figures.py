@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from executor.data.csv import Floats
 from executor.experiment.metrics import PAPER_METRICS, TITLES
 from executor.experiment.outcome import Runs, gains, origin_shares
-from executor.experiment.table import Floats
 
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in print by lightness.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#7F7F7F"

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from executor.data.csv import Floats, Labels, Table
 from executor.errors import UsageError
 from executor.experiment.data import LABEL
 from executor.experiment.split import split
-from executor.experiment.table import Floats, Labels, Table
 from protocol.identifiers import parse_node
 
 IMBALANCE = 0.4

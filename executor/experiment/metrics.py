@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from executor.experiment.table import Floats, Labels
+from executor.data.csv import Floats, Labels
 
 Weights = npt.NDArray[np.signedinteger[Any]]
 

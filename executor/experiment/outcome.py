@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from executor.data.csv import Floats
 from executor.experiment.compare import Model
 from executor.experiment.metrics import METRICS, PAPER_METRICS
-from executor.experiment.table import Floats
 
 PARTS = ("test", "train")
 STATISTICS = ("mean", "median", "min", "min_node", "max", "max_node")

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
-from executor.experiment.errors import DatasetError
-from executor.experiment.table import Floats, Labels, Table
+from executor.data.csv import Floats, Labels, Table
+from executor.errors import DatasetError
 
 PAPER_SEED = 45
 PAPER_NODES = 20
@@ -70,7 +70,7 @@ def split(
             raise DatasetError(
                 "DATA_TOO_SMALL",
                 f"{table.source}: {node_name(index, nodes)} would get {len(rows)} of the {len(table.y)} rows",
-                "Use fewer nodes or another --split-seed",
+                "Use fewer nodes or another --split-seed.",
             )
         kept, aside = train_test_split(rows, random_state=TEST_SEED, test_size=TEST_SIZE)
         train.append(kept)
@@ -80,7 +80,7 @@ def split(
         raise DatasetError(
             "DATA_TOO_SMALL",
             f"{table.source}: no anomalous row in the test set",
-            "Use another --split-seed or more data",
+            "Use another --split-seed or more data.",
         )
     members = tuple(
         NodeData(node_name(i, nodes), table.X[rows], table.y[rows]) for i, rows in enumerate(train)

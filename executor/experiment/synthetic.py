@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from executor.experiment.errors import DatasetError
-from executor.experiment.table import Table
+from executor.data.csv import Table
+from executor.errors import DatasetError
 
 ROWS, FEATURES, ANOMALOUS = 20_000, 12, 0.02
 
@@ -14,7 +14,7 @@ def synthetic(
     """Normal rows from one Gaussian; anomalies from three small clusters, each shifted in three features."""
     if rows < 20 or features < 3 or not 0 < anomalous < 0.5:
         raise DatasetError(
-            "DATA_TOO_SMALL", f"{rows} rows, {features} features, {anomalous:.2%} anomalies", "Ask for more"
+            "DATA_TOO_SMALL", f"{rows} rows, {features} features, {anomalous:.2%} anomalies", "Ask for more."
         )
     rng = np.random.default_rng(seed)
     count = max(2, round(rows * anomalous))

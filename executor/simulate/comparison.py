@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from executor.data.csv import Floats
 from executor.experiment.compare import Difference, difference, resample, verdict
 from executor.experiment.engine import Case
 from executor.experiment.metrics import METRICS
 from executor.experiment.outcome import Runs, metric
 from executor.experiment.split import Split
-from executor.experiment.table import Floats
 
 
 @dataclass(frozen=True)

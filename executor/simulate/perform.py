@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
+from executor.data.csv import Table, read_csv
 from executor.experiment.batch import pieces, run_cases
 from executor.experiment.data import SOURCE, is_fraud, load_fraud
 from executor.experiment.engine import Case, make_topology
 from executor.experiment.progress import progress, say, versions
 from executor.experiment.split import IMBALANCE, PAPER_SEED, Split, split
 from executor.experiment.synthetic import synthetic
-from executor.experiment.table import Table, read_csv
 from executor.experiment.variant import Choices, Variant, paper_variant
 from executor.simulate.comparison import compare
 from executor.simulate.report import as_json, print_comparison, write_comparison

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from executor.data.csv import Table, read_csv
+from executor.errors import DatasetError
 from executor.experiment import data
-from executor.experiment.errors import DatasetError
 from executor.experiment.split import node_name, node_rows, split
-from executor.experiment.table import Table, read_csv
 
 GOOD = "a,b,Class\n1,2.5,0\n-3e-2,4,1\n"
 

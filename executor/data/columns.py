@@ -1,0 +1,82 @@
+"""Which column of a file is the label and which are features."""
+
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+from executor.errors import DatasetError
+from protocol.limits import FORMAT_MAX_FEATURES as MAX_FEATURES
+from protocol.schema import MAX_COLUMN_NAME
+
+PANDAS_INDEX = "__index_level_"
+_SHOWN = 40
+
+
+class Columns:
+    """The names of a file's columns, each once, and the part each plays; without a label all are features."""
+
+    def __init__(self, path: Path, names: Sequence[str], label: str | None, drop: Sequence[str] = ()) -> None:
+        self.path = path
+        self.names = [plain(name) for name in names]
+        self.label = None if label is None else plain(label)
+        dropped = {plain(name) for name in drop}
+        self._check_names()
+        self._check_asked(dropped)
+        self.label_position = None if self.label is None else self.names.index(self.label)
+        self.feature_positions = [
+            position
+            for position, name in enumerate(self.names)
+            if position != self.label_position and name not in dropped
+        ]
+        self.features = tuple(self.names[position] for position in self.feature_positions)
+        self._check_features()
+        labels = [] if self.label_position is None else [self.label_position]
+        self.used = sorted([*labels, *self.feature_positions])
+
+    def where(self, row: str, position: int) -> str:
+        """Say where a cell is, for a refusal; what it holds is private and not said."""
+        return f"{self.path}, {row}, column {self.names[position]!r}"
+
+    def _check_names(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise self._refusal("DATA_HEADER", f"column {name[:_SHOWN]!r} appears twice", "Rename one.")
+            seen.add(name)
+
+    def _check_asked(self, dropped: set[str]) -> None:
+        for name in (*([] if self.label is None else [self.label]), *sorted(dropped)):
+            if name not in self.names:
+                raise self._refusal(
+                    "DATA_COLUMN",
+                    f"there is no column {name[:_SHOWN]!r} among {', '.join(self.names[:_SHOWN])}",
+                    "Name the label with --label and columns to leave out with --drop.",
+                )
+
+    def _check_features(self) -> None:
+        if not 1 <= len(self.features) <= MAX_FEATURES:
+            raise self._refusal(
+                "DATA_COLUMN",
+                f"{len(self.features)} feature columns; 1 to {MAX_FEATURES} are possible",
+                "Leave columns out with --drop, or add some.",
+            )
+        for position in self.feature_positions:
+            name = self.names[position]
+            if not 1 <= len(name) <= MAX_COLUMN_NAME or not name.isprintable():
+                raise self._refusal(
+                    "DATA_HEADER",
+                    f"the name of column {position + 1} is empty, long or unprintable",
+                    f"Name every column, in at most {MAX_COLUMN_NAME} characters.",
+                )
+            if name.startswith(PANDAS_INDEX):
+                raise self._refusal(
+                    "DATA_COLUMN", f"{name!r} is an index that pandas wrote", f"Use --drop {name}."
+                )
+
+    def _refusal(self, code: str, cause: str, remedy: str) -> DatasetError:
+        return DatasetError(code, f"{self.path}, column names: {cause}", remedy)
+
+
+def plain(name: str) -> str:
+    """Return a column's name in its one form: no white space around it, Unicode form NFC."""
+    return unicodedata.normalize("NFC", name.strip())
