@@ -111,7 +111,7 @@ def predict(
     as_json: bool,
     caller: Caller,
 ) -> None:
-    """Score the rows of the CSV file DATA with the model of NODE.
+    """Score the rows of DATA, a CSV or Parquet file, with the model of NODE.
 
     The result has one line per row: its number from 1 on, the columns to keep, the score, and 1 for
     anomalous or 0. DATA needs no label. Its columns have to be those of the process in their order, or are

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from executor.data.columns import plain
 from executor.process import options, validation
 from executor.process.document import Document, Path_, read
 from executor.process.errors import Fault, FederationError
@@ -210,7 +211,7 @@ class _Maker:
         label = self.content["label"]
         if listed is not None:
             with self._at(("features",)):
-                return FeatureSchema(tuple(listed), label)
+                return FeatureSchema(tuple(map(plain, listed)), plain(label))
         with self._at(("schema_from",)):
             return _columns_of(
                 Path(self.document.file).parent / str(file), label, self.content.get("drop", [])
