@@ -57,9 +57,11 @@ class Broker:
             )
         return answer
 
-    def watch(self, gone: Callable[[], None]) -> None:
+    def watch(self, gone: Callable[[], None]) -> threading.Thread:
         """Call `gone` when the other end hangs up while nothing is asked: nobody waits for this round."""
-        threading.Thread(target=self._watch, args=(gone,), name="watch", daemon=True).start()
+        thread = threading.Thread(target=self._watch, args=(gone,), name="watch", daemon=True)
+        thread.start()
+        return thread
 
     def _watch(self, gone: Callable[[], None]) -> None:
         poll = select.poll()

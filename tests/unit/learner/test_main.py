@@ -1,0 +1,160 @@
+"""The learner as a program: exit codes, silence about secrets, and its end when nobody waits for it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+from broker_double import serving
+from learners import table_of
+from scene import SEED, Scene, refusing
+
+from learner import __main__ as program
+from learner.broker import Broker
+from learner.outcome import Exit, StopError
+from protocol.errors import FrameError
+from protocol.messages import Answer, Request, Verb
+
+
+def run_program(scene, folder, *, key=SEED):
+    scene.lay_out(folder)
+    with serving(folder, scene.answer):
+        return subprocess.run(
+            [sys.executable, "-I", "-B", "-m", "learner", str(folder)],
+            input=key,
+            capture_output=True,
+            env={"PATH": os.environ["PATH"]},
+            timeout=120,
+            check=False,
+        )
+
+
+def test_a_refused_round_ends_with_its_code_and_one_line_of_cause(tmp_path):
+    ran = run_program(Scene(answers={Verb.SHARE: refusing()}), tmp_path)
+    assert (ran.returncode, ran.stdout) == (Exit.BROKER, b"")
+    said = ran.stderr.decode().splitlines()
+    assert said[-1].startswith("learner: share is refused: TASK_EXPIRED: ")
+    assert all(line.startswith("learner: ") for line in said)
+
+
+@pytest.fixture
+def main(monkeypatch, capsys, tmp_path):
+    """Call the program's main in this process, with a key and a directory."""
+
+    def call(source, folder=tmp_path):
+        monkeypatch.setattr("learner.key.standard_input", source)
+        return program.main([str(folder)]), capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize("kind", [ValueError, MemoryError, KeyboardInterrupt, RecursionError])
+def test_b8_an_unexpected_error_tells_its_kind_and_place_and_no_content(main, monkeypatch, kind):
+    def failing(*_):
+        raise kind(f"row 7 is {SEED.hex()}")
+
+    monkeypatch.setattr("learner.round.run_round", failing)
+    exit_code, written = main(lambda: None)
+    assert exit_code == Exit.INTERNAL
+    assert written.out == ""
+    assert re.fullmatch(
+        rf"learner: internal error: {kind.__name__} at \S+\.py:\d+( > \S+\.py:\d+)*\n", written.err
+    )
+    assert SEED.hex() not in written.err
+
+
+def test_the_end_of_a_round_becomes_the_exit_code(main, monkeypatch):
+    for code in Exit:
+        if code is Exit.DONE:
+            continue
+
+        def failing(*_, code=code):
+            raise StopError(code, "words")
+
+        monkeypatch.setattr("learner.round.run_round", failing)
+        exit_code, written = main(lambda: None)
+        assert (exit_code, written.err) == (code, "learner: words\n")
+    monkeypatch.setattr("learner.round.run_round", lambda *_: None)
+    assert main(lambda: None) == (Exit.DONE, ("", ""))
+
+
+def test_numerics_have_one_thread(main, monkeypatch):
+    for name in program.THREADS:
+        monkeypatch.setenv(name, "8")
+    seen = {}
+    monkeypatch.setattr("learner.round.run_round", lambda *_: seen.update(os.environ))
+    main(lambda: None)
+    assert {seen[name] for name in program.THREADS} == {"1"}
+
+
+def test_f15_the_learner_ends_when_its_executor_is_killed(tmp_path):
+    """It computes for minutes here; the broker's end closes as it does when the executor dies."""
+    scene = Scene(rows=table_of(1, rows=20_000).to_bytes())
+    scene.parameters |= {"n_new": 10_000, "n_max": 10_000}
+    scene.lay_out(tmp_path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(tmp_path / "broker.sock"))
+    listener.listen(1)
+    command = [sys.executable, "-I", "-B", "-m", "learner", str(tmp_path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(SEED)
+    process.stdin.close()
+    try:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            connection.sendall(scene.answer(Request.read(stream.read)))
+            assert process.stderr.readline().startswith(b"learner: task fraud/node01/1")
+        listener.close()
+        assert process.wait(60) == Exit.BROKER
+        assert process.stderr.read() == b"learner: the broker hung up\n"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.stderr.close()
+
+
+def connected(answer):
+    """Return a learner's end of a connection, and the other end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    theirs.sendall(answer)
+    return Broker(ours), theirs
+
+
+def test_a_broker_that_closes_after_its_last_answer_is_not_missed():
+    broker, theirs = connected(Answer(Verb.COMPLETE).to_bytes())
+    gone = threading.Event()
+    with broker:
+        broker.ask(Request(Verb.COMPLETE, bytes(64), (b"", b"")))
+        theirs.close()
+        broker.watch(gone.set).join(20)
+    assert not gone.is_set()
+
+
+def test_a_broker_that_closes_while_nothing_is_asked_is_noticed():
+    broker, theirs = connected(Answer(Verb.SHARE).to_bytes())
+    gone = threading.Event()
+    with broker:
+        broker.watch(gone.set)
+        broker.ask(Request(Verb.SHARE, bytes(64), (b"",)))
+        theirs.close()
+        assert gone.wait(20)
+
+
+def test_a_learner_that_ends_by_itself_misses_nobody():
+    broker, theirs = connected(b"")
+    gone = threading.Event()
+    with broker:
+        thread = broker.watch(gone.set)
+    thread.join(20)
+    assert not thread.is_alive()
+    assert not gone.is_set()
+    theirs.close()
+
+
+def test_a_request_that_is_too_large_is_not_the_brokers_fault():
+    broker, theirs = connected(b"")
+    with broker, theirs, pytest.raises(FrameError):
+        broker.ask(Request(Verb.SHARE, bytes(64), (bytes((1 << 20) + 1),)))
