@@ -7,6 +7,7 @@ import threading
 import numpy as np
 from broker_double import serving
 from federation import EXECUTION, Federation
+from scenario import changed
 
 from learner.round import run_round
 from protocol.answers import Offer, SlotsAnswer, TaskAnswer
@@ -32,7 +33,17 @@ PARAMETERS = {
     "schema_digest": f"sha256:{'5' * 64}",
     "options": {},
 }
-WAIT = 30
+ROUNDS, WAIT = 3, 30
+
+
+def specification(**step_changes):
+    """Four nodes on a ring, three rounds; a test changes the one step."""
+    made = changed("steps", 0, "parameters", PARAMETERS)
+    made["steps"][0] |= {"iterations": ROUNDS} | step_changes
+    return made
+
+
+RING = specification()
 
 
 def table_of(seed, rows=120):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from learners import LIMITS, PARAMETERS, Channel, table_of
+from learners import LIMITS, PARAMETERS, RING, ROUNDS, Channel, specification, table_of
 from scenario import NODES, changed
 
 from learning import topology
@@ -18,17 +18,6 @@ from protocol.messages import Verb
 from protocol.round import RoundResult
 from protocol.share import Share, ShareLimits
 from protocol.state import StateRecord
-
-ROUNDS = 3
-
-
-def specification(**step_changes):
-    made = changed("steps", 0, "parameters", PARAMETERS)
-    made["steps"][0] |= {"iterations": ROUNDS} | step_changes
-    return made
-
-
-RING = specification()
 
 
 def simulated(graph=topology.ring, rounds=ROUNDS, **changes):

@@ -168,3 +168,24 @@ def test_the_shipped_defaults_and_the_papers_parameters():
 def test_c10_parameters_out_of_range_are_refused(changes):
     with pytest.raises(ParameterError):
         Parameters(**changes)
+
+
+def test_counters_go_on_after_those_of_an_initial_model(rows, random_trees, estimators):
+    model = Ensemble.of([*estimators(random_trees(2), first=3), *estimators(random_trees(2), "node01")])
+    begun = NodeState("node00", 5, ensemble=model, first=5)
+    state = actions.fit(begun, rows, replace(SMALL, n_max=20))
+    assert (begun.counter, state.counter) == (5, 9)
+    own = [known.counter for known in state.ensemble.ids if known.creator == "node00"]
+    assert own == [3, 4, 5, 6, 7, 8]
+    assert all(map(state.has_created, [known for known in state.ensemble if known.id.counter >= 5]))
+    assert not any(map(state.has_created, model))
+
+
+def test_d15_with_an_initial_model_too_only_its_trees_come_back_under_my_name(rows, random_trees):
+    """The ledger vouches for the model's trees, wherever they come from; later counters are mine alone."""
+    state = actions.fit(NodeState("node00", 5, first=5), rows, SMALL)
+    tree = random_trees(1, seed=9)[0]
+    offered = [Estimator(EstimatorId("node00", counter), tree) for counter in (4, 5, 77)]
+    reasons, after = refused(state, {"node01": offered}, replace(SMALL, n_max=20), rows)
+    assert reasons == {"node00/0005": "ENSEMBLE_CONFLICT", "node00/0077": "FORGED_CREATOR"}
+    assert EstimatorId("node00", 4) in after.ensemble
