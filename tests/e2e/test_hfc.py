@@ -1,0 +1,351 @@
+"""fabric-sdk-py as transport on the live network: its answers are the Gateway's, and its traps are closed.
+
+The first call makes hfc's environment, if this machine has none yet.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.channel import DIGESTS, IMAGE, REPOSITORY, unique
+from support.federation import nodes, running_process
+from support.orderers import Dying, Rejecting, serving
+from support.player import Player
+
+from executor.errors import UsageError
+from executor.gateway import Gateway
+from executor.hfc.call import WORKER, Worker
+from executor.hfc.client import HfcTransport
+from executor.hfc.environment import hfc_python
+from executor.ledger.errors import (
+    CommitStatusError,
+    EndorseError,
+    EvaluateError,
+    SubmitError,
+)
+from executor.ledger.messages import common, proposal, transaction
+from executor.network import Network
+from protocol.errors import AttestreeError, StateError
+
+NOWHERE = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def live(network: None) -> Network:
+    return Network.load()
+
+
+@pytest.fixture(scope="module")
+def hfc(live: Network) -> HfcTransport:
+    return HfcTransport.connect(live, "org1", "data-scientist")
+
+
+@pytest.fixture(scope="module")
+def gateway(live: Network) -> Iterator[Gateway]:
+    with Gateway.connect(live, "org1", "data-scientist") as opened:
+        yield opened
+
+
+def registration(version: str, description: str = "by hfc") -> tuple[str, ...]:
+    return ("image", "Register", IMAGE, version, DIGESTS[1], DIGESTS[2], REPOSITORY, description)
+
+
+@pytest.fixture(scope="module")
+def version(hfc: HfcTransport) -> str:
+    made = unique("1")
+    hfc.submit(*registration(made))
+    return made
+
+
+def test_submit_returns_the_answer_the_block_and_the_transaction(hfc: HfcTransport, gateway: Gateway) -> None:
+    made = unique("1")
+    receipt = hfc.submit(*registration(made, "größer — 木"))
+    assert json.loads(receipt.answer) == json.loads(gateway.evaluate("image", "Get", IMAGE, made))
+    assert json.loads(receipt.answer)["registered"]["tx"] == receipt.tx_id
+    assert json.loads(receipt.answer)["image"]["description"] == "größer — 木"
+    assert receipt.tx_id.encode() in gateway.block(receipt.block)
+
+
+def test_evaluate_and_history_are_the_gateways(hfc: HfcTransport, gateway: Gateway, version: str) -> None:
+    for function in ("Get", "History"):
+        assert hfc.evaluate("image", function, IMAGE, version) == gateway.evaluate(
+            "image", function, IMAGE, version
+        )
+    assert hfc.evaluate("image", "metadata") == gateway.evaluate("image", "metadata")
+
+
+def test_blocks_are_the_gateways_to_the_byte(hfc: HfcTransport, gateway: Gateway, version: str) -> None:
+    height = gateway.chain_info().height
+    assert hfc.chain_info().height >= height
+    for number in (0, height - 1):
+        assert hfc.block(number) == gateway.block(number)
+
+
+def test_block_that_is_not_there_is_an_error(hfc: HfcTransport) -> None:
+    with pytest.raises(EvaluateError) as caught:
+        hfc.block(10**9)
+    assert caught.value.code == "EVALUATE_FAILED"
+
+
+def test_failed_endorsement_is_an_error_with_its_code(
+    hfc: HfcTransport, gateway: Gateway, version: str
+) -> None:
+    height = gateway.chain_info().height
+    with pytest.raises(StateError) as caught:
+        hfc.submit(*registration(version))
+    assert caught.value.code == "IMAGE_EXISTS"
+    phase = caught.value.__cause__
+    assert isinstance(phase, EndorseError)
+    assert len(phase.tx_id) == 64
+    assert {detail.msp for detail in phase.details} == {"Org1MSP", "Org2MSP", "Org3MSP", "Org4MSP"}
+    for number in range(height, gateway.chain_info().height):
+        assert phase.tx_id.encode() not in gateway.block(number)
+
+
+def test_refusals_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
+    for call in (
+        ("image", "Get", IMAGE, "never"),
+        ("image", "Get"),
+        ("image", "Nonsense"),
+        ("image", "Get", b"\xff\x00\xfe", "1"),
+    ):
+        refusals = []
+        for transport in (hfc, gateway):
+            with pytest.raises(AttestreeError) as caught:
+                transport.evaluate(*call)
+            refusals.append(caught.value)
+        assert type(refusals[0]) is type(refusals[1])
+        assert str(refusals[0]) == str(refusals[1])
+
+
+def test_calls_at_once_do_not_mix_up_their_results(hfc: HfcTransport, live: Network, version: str) -> None:
+    other = HfcTransport.connect(live, "org2", "data-scientist")
+    fresh = [unique("1") for _ in range(2)]
+
+    def attempt(transport: HfcTransport, name: str) -> str:
+        try:
+            return str(json.loads(transport.submit(*registration(name)).answer)["image"]["version"])
+        except StateError as error:
+            return error.code
+
+    calls = [(hfc, fresh[0]), (hfc, version), (other, fresh[1]), (other, version)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda call: attempt(*call), calls))
+    assert found == [fresh[0], "IMAGE_EXISTS", fresh[1], "IMAGE_EXISTS"]
+
+
+def test_of_two_that_write_the_same_record_one_succeeds(live: Network, hfc: HfcTransport) -> None:
+    made = unique("1")
+    hfc.submit(*registration(made))
+    contenders = [HfcTransport.connect(live, "org1", name) for name in ("data-scientist", "admin")]
+
+    def retire(transport: HfcTransport) -> str:
+        try:
+            transport.submit("image", "Retire", IMAGE, made, "race")
+        except AttestreeError as error:
+            return error.code
+        return "valid"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(retire, contenders)) == ["LIFECYCLE_TRANSITION", "valid"]
+
+
+def test_trees_travel_as_transient_data(live: Network) -> None:
+    process = running_process(1)
+    first, second = nodes()
+    for member in (first, second):
+        player = Player(member, process)
+        hfc = HfcTransport.connect(live, member.organisation, member.identity)
+        hfc.submit(*as_text(player.call_open()))
+        call, more = player.call_share()
+        receipt = hfc.submit(*as_text(call), **more)
+        assert transient_maps(hfc.block(receipt.block))[receipt.tx_id] == {}
+    with Gateway.connect(live, first.organisation, first.identity) as gateway:
+        question = ("execution-record", "Offers", process, first.identity, "0")
+        assert hfc.evaluate(*question) == gateway.evaluate(*question)
+        (slot,) = json.loads(gateway.evaluate(*question))["slots"]
+    assert slot["sender"] == second.identity
+
+
+def transient_maps(block: bytes) -> dict[str, dict[str, bytes]]:
+    """What of the transient data of its transactions a block has: nothing, or it would be on the ledger."""
+    found = {}
+    for envelope in common.Block.FromString(block).data.data:
+        payload = common.Payload.FromString(common.Envelope.FromString(envelope).payload)
+        (action,) = transaction.Transaction.FromString(payload.data).actions
+        proposed = transaction.ChaincodeActionPayload.FromString(action.payload).chaincode_proposal_payload
+        tx_id = common.ChannelHeader.FromString(payload.header.channel_header).tx_id
+        found[tx_id] = dict(proposal.ChaincodeProposalPayload.FromString(proposed).TransientMap)
+    return found
+
+
+def as_text(call: tuple[Any, ...]) -> list[str]:
+    return [part if isinstance(part, str) else json.dumps(part) for part in call]
+
+
+def test_events_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
+    start = gateway.chain_info().height
+    stream = hfc.events("image", start, 60)
+    made = unique("1")
+    receipts = [
+        hfc.submit(*registration(made)),
+        gateway.submit("image", "Retire", IMAGE, made, "for a test"),
+    ]
+    wanted = {receipt.tx_id for receipt in receipts}
+
+    def of_test(events: Any) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < 2:
+            event = next(events)
+            found += [event] if event.tx_id in wanted else []
+        return found
+
+    seen = of_test(stream)
+    assert [event.name for event in seen] == ["ImageRegistered", "ImageRetired"]
+    followed = gateway.events("image", start, 60)
+    assert seen == of_test(followed)
+    followed.close()
+    with ThreadPoolExecutor(1) as pool:
+        rest = pool.submit(list, stream)
+        stream.close()
+        assert rest.result(timeout=20) is not None
+
+
+def test_events_end_in_time(hfc: HfcTransport, gateway: Gateway) -> None:
+    assert list(hfc.events("image", gateway.chain_info().height + 1000, 2)) == []
+
+
+def test_reads_go_to_another_peer_and_a_majority_is_enough(hfc: HfcTransport, gateway: Gateway) -> None:
+    request = hfc._request("evaluate", 20, "image", "metadata")
+    request["peers"][0]["address"] = NOWHERE
+    with Worker(request) as worker:
+        assert "payload" in worker.answer()
+    function, *arguments = registration(unique("1"))[1:]
+    request = hfc._request("submit", 60, "image", function, tuple(arguments))
+    request["peers"][3]["address"] = NOWHERE
+    with Worker(request) as worker:
+        assert worker.answer()["tx_id"].encode() in gateway.block(gateway.chain_info().height - 1)
+
+
+def test_too_few_endorsements_are_an_error(hfc: HfcTransport) -> None:
+    function, *arguments = registration(unique("1"))[1:]
+    request = hfc._request("submit", 60, "image", function, tuple(arguments))
+    for peer in request["peers"][2:]:
+        peer["address"] = NOWHERE
+    with Worker(request) as worker, pytest.raises(EndorseError) as caught:
+        worker.answer()
+    assert caught.value.code == "LEDGER_UNREACHABLE"
+
+
+def test_peer_whose_tls_certificate_another_authority_issued_is_not_spoken_to(hfc: HfcTransport) -> None:
+    request = hfc._request("evaluate", 20, "image", "metadata")
+    request["peers"] = [request["peers"][0] | {"tls_root": request["peers"][1]["tls_root"]}]
+    with Worker(request) as worker, pytest.raises(EvaluateError) as caught:
+        worker.answer()
+    assert caught.value.code == "LEDGER_UNREACHABLE"
+
+
+def test_rejection_by_an_orderer_is_an_error(hfc: HfcTransport, tmp_path: Path) -> None:
+    orderer = Rejecting()
+    made = unique("1")
+    with serving(orderer, tmp_path) as address, pytest.raises(SubmitError) as caught:
+        submit_to(hfc, address, made, 30)
+    assert caught.value.code == "SUBMIT_FAILED"
+    assert "BAD_REQUEST: not today" in caught.value.cause
+    assert len(orderer.received) == 1
+    with pytest.raises(StateError):
+        hfc.evaluate("image", "Get", IMAGE, made)
+
+
+def test_transaction_whose_orderer_died_has_an_unknown_outcome_and_is_sent_once(
+    hfc: HfcTransport, tmp_path: Path
+) -> None:
+    orderer = Dying()
+    with serving(orderer, tmp_path) as address, pytest.raises(CommitStatusError) as caught:
+        submit_to(hfc, address, unique("1"), 4)
+    assert caught.value.code == "COMMIT_UNKNOWN"
+    assert len(caught.value.tx_id) == 64
+    assert len(orderer.received) == 1
+    assert caught.value.tx_id.encode() in orderer.received[0].payload
+
+
+def submit_to(hfc: HfcTransport, orderer: dict[str, str], version: str, seconds: float) -> None:
+    function, *arguments = registration(version)[1:]
+    request = hfc._request("submit", seconds, "image", function, tuple(arguments))
+    with Worker(request | {"orderers": [orderer]}) as worker:
+        worker.answer()
+
+
+def test_no_orderer_is_an_error(hfc: HfcTransport) -> None:
+    nowhere = hfc._request("submit", 5)["orderers"][0] | {"address": NOWHERE}
+    with pytest.raises(SubmitError) as caught:
+        submit_to(hfc, nowhere, unique("1"), 30)
+    assert caught.value.code == "LEDGER_UNREACHABLE"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verb": "install"},
+        {"peers": []},
+        {"seconds": 0},
+        {"arguments": ["no base64!"]},
+        {"arguments": None},
+        {"more": 1},
+        {"peers": [{"address": NOWHERE}]},
+    ],
+)
+def test_worker_refuses_a_request_of_another_form(hfc: HfcTransport, change: dict[str, Any]) -> None:
+    request = hfc._request("evaluate", 5, "image", "metadata") | change
+    ran = subprocess.run(
+        [hfc_python(), "-I", "-B", WORKER],
+        input=json.dumps(request).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert ran.returncode != 0
+    assert b"not a request" in ran.stderr
+    assert ran.stdout == b""
+
+
+def test_unknown_organisation_and_identity_are_usage_errors(live: Network) -> None:
+    for organisation, identity in (("org9", "admin"), ("org1", "nobody")):
+        with pytest.raises(UsageError):
+            HfcTransport.connect(live, organisation, identity)
+
+
+def test_revoked_or_foreign_certificate_is_refused(live: Network) -> None:
+    foreign = replace(HfcTransport.connect(live, "org2", "data-scientist"), organisation="org1")
+    with pytest.raises(AttestreeError) as caught:
+        foreign.evaluate("image", "metadata")
+    assert caught.value.code == "ACCESS_DENIED"
+
+
+def executor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("executor")), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_commands_answer_the_same_through_hfc(version: str) -> None:
+    for arguments in (("show", f"{IMAGE}:{version}"), ("show", f"{IMAGE}:never")):
+        through = [
+            executor("--transport", transport, "image", *arguments, "--json")
+            for transport in ("hfc", "gateway")
+        ]
+        assert through[0].stdout == through[1].stdout
+        assert through[0].returncode == through[1].returncode
+        assert json.loads(through[0].stdout)
+
+
+def test_command_submits_through_hfc(hfc: HfcTransport) -> None:
+    made = unique("1")
+    hfc.submit(*registration(made))
+    retired = executor("--transport", "hfc", "image", "retire", f"{IMAGE}:{made}", "--json")
+    assert retired.returncode == 0, retired.stderr
+    assert json.loads(hfc.evaluate("image", "Get", IMAGE, made))["status"] == "retired"
