@@ -56,7 +56,7 @@ def first_answer(
             answer = ask(link)
         except grpc.RpcError as error:
             attempts.append((link, error))
-            if _refusal(error) is not None or status_of(error) not in _ANOTHER_PEER:
+            if _refusal(error) is not None or _too_large(error) or status_of(error) not in _ANOTHER_PEER:
                 break
         else:
             _tell(attempts, link)
@@ -113,7 +113,7 @@ def _cause(error: grpc.RpcError, attempts: Sequence[Attempt]) -> str:
 
 
 def _code(phase: type[PhaseError], error: grpc.RpcError) -> str:
-    if any(sign in message_of(error) for sign in _TOO_LARGE):
+    if _too_large(error):
         return "TRANSACTION_TOO_LARGE"
     if phase is CommitStatusError:
         return "COMMIT_UNKNOWN"
@@ -122,6 +122,10 @@ def _code(phase: type[PhaseError], error: grpc.RpcError) -> str:
     if status_of(error) is Status.DEADLINE_EXCEEDED:
         return "LEDGER_TIMEOUT"
     return _CODES[phase]
+
+
+def _too_large(error: grpc.RpcError) -> bool:
+    return any(sign in message_of(error) for sign in _TOO_LARGE)
 
 
 def _refusal(error: grpc.RpcError) -> AttestreeError | None:
