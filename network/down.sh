@@ -18,6 +18,7 @@ case ${1-} in
 esac
 
 require_engine
+lock_network
 label=label=attestree.network=$PROJECT
 mapfile -t containers < <(docker ps -aq --filter "$label")
 [ ${#containers[@]} -eq 0 ] || docker stop --time 10 "${containers[@]}" >/dev/null

@@ -28,6 +28,7 @@ main() {
   [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
   step 1 "prerequisites"
   "$ROOT/scripts/bootstrap"
+  lock_network
   require_disk
   [ -z "$fresh" ] || "$here/down.sh" --purge
   settle_network

@@ -63,8 +63,16 @@ deploy() {
   say "  $name: committing sequence $sequence"
   local endorsers
   mapfile -t endorsers < <(endorser_flags | tr ' ' '\n')
-  quietly "commit $name" as org1 admin lifecycle chaincode commit "${flags[@]}" "${endorsers[@]}" -C "$CHANNEL" -n "$name" \
-    --version "$version" --sequence "$sequence"
+  # A peer that has not seen the last approval yet answers otherwise than the rest, and the answers must agree.
+  eventually 60 "the peers agree on the definition of $name" \
+    commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
+}
+
+commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it
+  local name=$1 version=$2 sequence=$3
+  shift 3
+  as org1 admin lifecycle chaincode commit "$@" -C "$CHANNEL" -n "$name" --version "$version" --sequence "$sequence" ||
+    [ "$(committed "$name")" = "$sequence $version" ]
 }
 
 install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...

@@ -112,3 +112,16 @@ install_debian() {
   quietly "apt-get install $*" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" ||
     die "$FAILED" "$what was not installed" "apt-get said the above" "install by hand: $*"
 }
+
+# lock_network: one up.sh or down.sh at a time for each network; the lock falls with the script. up.sh --fresh runs down.sh
+# within its own lock.
+lock_network() {
+  [ -z "${ATTESTREE_LOCKED-}" ] || return 0
+  mkdir -p "$(dirname "$STATE")"
+  exec {lock}>"$STATE.lock"
+  flock --nonblock "$lock" || {
+    say "waiting for another up.sh or down.sh of '$PROJECT' to end"
+    flock "$lock"
+  }
+  export ATTESTREE_LOCKED=yes
+}

@@ -42,6 +42,8 @@ own_volumes() {
     "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
 }
 
+# A simulation that waits for a chaincode service to register holds the state against commits, so the wait is short: a
+# service that vanished without a word would otherwise stop the peer for five minutes.
 write_peer_environment() { # ORG
   local org=$1 target
   target=$(org_dir "$org")/peer/service.env
@@ -73,6 +75,7 @@ CORE_VM_ENDPOINT=
 CORE_LEDGER_STATE_STATEDATABASE=goleveldb
 CORE_LEDGER_HISTORY_ENABLEHISTORYDATABASE=true
 CORE_CHAINCODE_EXECUTETIMEOUT=60s
+CORE_CHAINCODE_STARTUPTIMEOUT=20s
 EOF
   give "$target"
 }
