@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 from typing import IO, Any
 
 from docker import DockerClient
@@ -116,7 +117,7 @@ def _run_dockerfile(client: DockerClient, say: Say, context: IO[bytes], base: st
             image_id = event.get("aux", {}).get("ID", image_id)
             said.append(event.get("stream", ""))
             if said[-1].startswith("Step "):
-                say("build: " + said[-1].strip())
+                say("build: " + shorten(said[-1], 100, placeholder=" …"))
     return image_id
 
 

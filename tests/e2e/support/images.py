@@ -1,0 +1,151 @@
+"""Images of a few bytes, a registry of one's own to break, and whoever else can push."""
+
+import io
+import json
+import ssl
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import ImageNotFound
+from docker.models.containers import Container
+from support.network import PROJECT, ROOT, until
+
+from executor.image.check import RegisteredImage
+from executor.image.registry import Registry
+from protocol.digest import Digest
+
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+CONFIG = b"""version: 0.1
+log: { level: error, accesslog: { disabled: true } }
+storage: { filesystem: { rootdirectory: /tmp }, delete: { enabled: true } }
+http: { addr: ":5000" }
+"""
+
+
+def pack(**files: bytes) -> bytes:
+    """A tar archive of these files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def tiny_image(client: DockerClient, content: str, tag: str) -> Digest:
+    """Import an image with one file and tag it; returns its id."""
+    repository, _, version = tag.rpartition(":")
+    client.api.import_image_from_data(
+        pack(content=content.encode()), repository=repository, tag=version, changes=['CMD ["/content"]']
+    )
+    return Digest.parse(str(client.images.get(tag).id))
+
+
+def push(client: DockerClient, image: Digest, repository: str, tag: str) -> Digest:
+    """Push an image as anybody can; returns the digest of its manifest."""
+    client.api.tag(str(image), repository, tag)
+    events = list(client.api.push(repository, tag=tag, stream=True, decode=True))
+    assert not any("error" in event for event in events), events
+    return Digest.parse(next(event["aux"]["Digest"] for event in events if "Digest" in event.get("aux", {})))
+
+
+def forget(client: DockerClient, repository: str) -> None:
+    """Remove every tag and digest of a repository from the engine, and images with no other name."""
+    for image in client.images.list(name=repository):
+        for name in [*image.tags, *image.attrs["RepoDigests"]]:
+            if name.startswith((f"{repository}:", f"{repository}@")):
+                # With a repository's last tag go its digests.
+                with suppress(ImageNotFound):
+                    client.api.remove_image(name)
+
+
+def has(client: DockerClient, image: Digest) -> bool:
+    """Whether the engine has the image."""
+    try:
+        client.images.get(str(image))
+    except ImageNotFound:
+        return False
+    return True
+
+
+def registered(image_id: Digest, manifest: Digest, repository: str) -> RegisteredImage:
+    """A record as the ledger would have it."""
+    return RegisteredImage("test/image", "1", repository, manifest, image_id, "registered")
+
+
+@dataclass(frozen=True)
+class OwnRegistry:
+    """A registry of the test's own, without TLS on loopback; it allows deletion and can be stopped."""
+
+    container: Container
+    host: str
+
+    def request(self, method: str, path: str, body: bytes = b"", kind: str = MANIFEST) -> bytes:
+        """Speak to it as a client does."""
+        return _request(HTTPConnection(self.host, timeout=30), method, path, body, kind)
+
+    def answers(self) -> bool:
+        try:
+            return self.request("GET", "/v2/") is not None
+        except OSError:
+            return False
+
+
+def request(registry: Registry, method: str, path: str, body: bytes = b"", kind: str = MANIFEST) -> bytes:
+    """Speak to the network's registry as a client does."""
+    context = ssl.create_default_context(cafile=registry.authority)
+    connection = HTTPSConnection(registry.host, timeout=30, context=context)
+    return _request(connection, method, path, body, kind)
+
+
+def _request(connection: HTTPConnection, method: str, path: str, body: bytes, kind: str) -> bytes:
+    """Return the body of a success; anything else fails the test."""
+    with closing(connection):
+        connection.request(method, path, body or None, {"Content-Type": kind, "Accept": kind})
+        answer = connection.getresponse()
+        said = answer.read()
+    assert answer.status < 300, (answer.status, said)
+    return said
+
+
+@contextmanager
+def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
+    """Start a registry from the network's image; it is gone afterwards."""
+    settings = dict(
+        line.split("=", 1)
+        for line in (ROOT / "network/state" / PROJECT / "compose.env").read_text().splitlines()
+    )
+    container = client.containers.create(
+        settings["REGISTRY_IMAGE"],
+        ["registry", "serve", "/registry.yml"],
+        ports={"5000/tcp": ("127.0.0.1", None)},
+        labels={"attestree.test": "images"},
+    )
+    try:
+        container.put_archive("/", pack(**{"registry.yml": CONFIG}))
+        container.start()
+        container.reload()
+        port = container.ports["5000/tcp"][0]["HostPort"]
+        registry = OwnRegistry(container, f"127.0.0.1:{port}")
+        until(30, "the test's registry", registry.answers)
+        yield registry
+    finally:
+        container.remove(force=True, v=True)
+
+
+def index_of(entries: list[dict[str, Any]]) -> bytes:
+    """A multi-platform index, as buildx writes it."""
+    return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}).encode()
+
+
+def entry(raw: bytes, architecture: str) -> dict[str, Any]:
+    """One line of an index: this manifest for that processor."""
+    platform = {"os": "linux", "architecture": architecture}
+    return {"mediaType": MANIFEST, "digest": str(Digest.of(raw)), "size": len(raw), "platform": platform}

@@ -1,0 +1,206 @@
+"""Obtaining an image on a live engine: what is run is what the ledger says, or nothing is."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from docker import DockerClient
+from support.channel import DIGESTS, unique
+from support.images import (
+    INDEX,
+    OwnRegistry,
+    entry,
+    forget,
+    has,
+    index_of,
+    own_registry,
+    pack,
+    push,
+    registered,
+    tiny_image,
+)
+
+from executor.engine import engine
+from executor.errors import EngineError, IntegrityError
+from executor.exits import ENGINE_UNREACHABLE, IMAGE_INTEGRITY, exit_code
+from executor.image.check import RegisteredImage, obtain
+from protocol.digest import Digest
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[DockerClient]:
+    with closing(engine()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def registry(client: DockerClient) -> Iterator[OwnRegistry]:
+    with own_registry(client) as made:
+        yield made
+
+
+@pytest.fixture
+def repository(client: DockerClient, registry: OwnRegistry) -> Iterator[str]:
+    name = f"{registry.host}/{unique('image')}"
+    yield name
+    forget(client, name)
+
+
+@pytest.fixture
+def kept(client: DockerClient) -> Iterator[str]:
+    """A local name under which an image stays when its repository is forgotten."""
+    name = unique("kept")
+    yield name
+    forget(client, name)
+
+
+@pytest.fixture
+def published(client: DockerClient, repository: str) -> RegisteredImage:
+    """An image that registry and ledger have, and the engine only knows by what it pushed."""
+    image = tiny_image(client, unique("content"), f"{repository}:1")
+    return registered(image, push(client, image, repository, "1"), repository)
+
+
+def test_an_image_that_is_not_here_is_pulled_by_its_digest(
+    client: DockerClient, published: RegisteredImage
+) -> None:
+    forget(client, published.repository)
+    assert not has(client, published.image_id)
+    assert obtain(client, published) == str(published.image_id)
+    assert client.images.get(published.by_digest).tags == []
+
+
+def test_a1_wrong_image_id_on_the_ledger_is_refused_with_evidence(
+    client: DockerClient, published: RegisteredImage
+) -> None:
+    lying = registered(Digest.parse(DIGESTS[3]), published.manifest_digest, published.repository)
+    with pytest.raises(IntegrityError) as caught:
+        obtain(client, lying)
+    assert exit_code(caught.value) == IMAGE_INTEGRITY
+    assert caught.value.evidence == {
+        "image": "test/image:1",
+        "repository": published.repository,
+        "manifest_digest": str(published.manifest_digest),
+        "expected": DIGESTS[3],
+        "found": str(published.image_id),
+    }
+
+
+def test_a1_id_of_another_local_image_on_the_ledger_is_refused(
+    client: DockerClient, published: RegisteredImage, kept: str
+) -> None:
+    """The id names an image that is here, but not the one that the manifest leads to."""
+    other = tiny_image(client, unique("other"), f"{kept}:1")
+    lying = registered(other, published.manifest_digest, published.repository)
+    with pytest.raises(IntegrityError) as caught:
+        obtain(client, lying)
+    assert caught.value.evidence["found"] == str(published.image_id)
+
+
+def test_a2_other_content_under_the_same_tag_is_not_taken(
+    client: DockerClient, published: RegisteredImage
+) -> None:
+    other = tiny_image(client, unique("other"), f"{published.repository}:1")
+    push(client, other, published.repository, "1")
+    forget(client, published.repository)
+    assert obtain(client, published) == str(published.image_id)
+    assert not has(client, other)
+
+
+def test_a2_local_tag_with_other_content_is_no_substitute(
+    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+) -> None:
+    """Gone from the registry and from the engine, while the tag is here with another image."""
+    name = published.repository.partition("/")[2]
+    registry.request("DELETE", f"/v2/{name}/manifests/{published.manifest_digest}")
+    forget(client, published.repository)
+    tiny_image(client, unique("other"), f"{published.repository}:1")
+    with pytest.raises(EngineError) as caught:
+        obtain(client, published)
+    assert caught.value.code == "IMAGE_UNAVAILABLE"
+
+
+def test_a3_tag_moved_after_the_check_changes_nothing(
+    client: DockerClient, published: RegisteredImage, kept: str
+) -> None:
+    image = obtain(client, published)
+    client.api.tag(image, kept, "1")
+    other = tiny_image(client, unique("other"), f"{published.repository}:1")
+    client.api.tag(str(other), kept, "1", force=True)
+    container = client.containers.create(image)
+    try:
+        assert container.attrs["Image"] == str(published.image_id)
+    finally:
+        container.remove()
+
+
+def test_a5_index_is_followed_to_the_image_of_this_platform(
+    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+) -> None:
+    name = published.repository.partition("/")[2]
+    here = registry.request("GET", f"/v2/{name}/manifests/{published.manifest_digest}")
+    other = tiny_image(client, unique("other"), f"{published.repository}:2")
+    elsewhere = registry.request(
+        "GET", f"/v2/{name}/manifests/{push(client, other, published.repository, '2')}"
+    )
+    machine = client.version()["Arch"]
+    raw = index_of([entry(elsewhere, "s390x"), entry(here, machine)])
+    registry.request("PUT", f"/v2/{name}/manifests/multi", raw, INDEX)
+    forget(client, published.repository)
+
+    right = registered(published.image_id, Digest.of(raw), published.repository)
+    assert obtain(client, right) == str(published.image_id)
+    wrong = registered(other, Digest.of(raw), published.repository)
+    with pytest.raises(IntegrityError) as caught:
+        obtain(client, wrong)
+    assert caught.value.evidence["manifest_digest"] == str(Digest.of(raw))
+    assert caught.value.evidence["found"] == str(published.image_id)
+
+
+def test_a6_deleted_from_the_registry_runs_only_as_the_local_image_with_the_ledger_s_id(
+    client: DockerClient, registry: OwnRegistry, published: RegisteredImage, kept: str
+) -> None:
+    name = published.repository.partition("/")[2]
+    registry.request("DELETE", f"/v2/{name}/manifests/{published.manifest_digest}")
+    client.api.tag(str(published.image_id), kept, "1")
+    forget(client, published.repository)
+    assert obtain(client, published) == str(published.image_id)
+    forget(client, kept)
+    with pytest.raises(EngineError) as caught:
+        obtain(client, published)
+    assert (caught.value.code, exit_code(caught.value)) == ("IMAGE_UNAVAILABLE", ENGINE_UNREACHABLE)
+
+
+def test_a7_registry_down_runs_only_the_local_image_with_the_ledger_s_id(
+    client: DockerClient, kept: str
+) -> None:
+    with own_registry(client) as going:
+        repository = f"{going.host}/{unique('image')}"
+        image = tiny_image(client, unique("content"), f"{kept}:1")
+        known = registered(image, push(client, image, repository, "1"), repository)
+    # The registry is gone. The engine still knows the image by both digests: nothing has to be asked.
+    assert obtain(client, known) == str(image)
+    forget(client, repository)
+    assert obtain(client, known) == str(image)
+    forget(client, kept)
+    with pytest.raises(EngineError) as caught:
+        obtain(client, known)
+    assert caught.value.code == "IMAGE_UNAVAILABLE"
+    assert repository in caught.value.cause
+
+
+def test_registry_that_serves_other_bytes_for_a_digest_is_refused(
+    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+) -> None:
+    """Altered in the registry's own storage: the bytes of the manifest are not those of its digest."""
+    digest = published.manifest_digest.hex
+    path = f"/tmp/docker/registry/v2/blobs/sha256/{digest[:2]}/{digest}"
+    name = published.repository.partition("/")[2]
+    manifest = json.loads(registry.request("GET", f"/v2/{name}/manifests/{published.manifest_digest}"))
+    manifest["annotations"] = {"altered": "yes"}
+    registry.container.put_archive(path, pack(data=json.dumps(manifest).encode()))
+    forget(client, published.repository)
+    with pytest.raises(IntegrityError) as caught:
+        obtain(client, published)
+    assert "verification failed" in caught.value.evidence["found"]
