@@ -1,0 +1,122 @@
+"""What status and watch show: a snapshot, then one event after the other."""
+
+from typing import Any
+
+import pytest
+
+from executor.process.board import Board, headline
+from executor.process.showing import board_text, changes_text
+
+NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
+
+
+def status(state: str = "running", **changes: dict[str, Any]) -> dict[str, Any]:
+    nodes = [
+        {"node": node, "organisation": owner, "completed": None, "next": 0, "left": None, "updated": None}
+        | changes.get(node, {})
+        for node, owner in NODES.items()
+    ]
+    return {"process": "p", "status": state, "iterations": 3, "missing": [], "nodes": nodes}
+
+
+def task(node: str, state: str, iteration: int = 0, **more: Any) -> dict[str, Any]:
+    organisation = NODES[node]
+    return {
+        "process": "p",
+        "node": node,
+        "iteration": iteration,
+        "organisation": organisation,
+        "attempt": 1,
+        "state": state,
+        **more,
+    }
+
+
+def test_a_snapshot_shows_each_node() -> None:
+    found = status(node06={"completed": 2, "next": None}, node11={"next": None, "left": 1, "completed": 0})
+    board = Board.of(found, {"node01": task("node01", "shared", attempt=2)})
+    shown = {row.node: (row.iteration, row.action, row.detail) for row in board.rows.values()}
+    assert shown == {
+        "node01": (0, "GET", "attempt 2"),
+        "node06": (2, "done", ""),
+        "node11": (0, "left", ""),
+    }
+    assert headline(board) == "p: running, 2 of 3 nodes done"
+
+
+def test_the_actions_of_a_round_follow_its_events() -> None:
+    board = Board.of(status(), {})
+    assert board.rows["node01"].action == "waiting"
+    assert board.apply("TaskOpened", task("node01", "open")) == "node01 iteration 0 FIT begins"
+    assert board.rows["node01"].action == "FIT"
+    shared = task("node01", "shared", offered=10, created=4)
+    assert board.apply("TaskShared", shared) == "node01 iteration 0 SHARE: 10 offered, 4 of them new"
+    assert board.rows["node01"].action == "GET"
+    done = task("node01", "completed", result="sha256:0", ensemble_digest="sha256:1")
+    assert board.apply("TaskCompleted", done) == "node01 iteration 0 GET and CROP done"
+    assert board.rows["node01"].action == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"), [("TaskFailed", "failed"), ("TaskExpired", "expired"), ("TaskRefused", "refused")]
+)
+def test_a_task_that_came_to_nothing_shows_its_code(name: str, state: str) -> None:
+    board = Board.of(status(), {})
+    assert board.apply(name, task("node06", state, code="IMAGE_MISMATCH")) == (
+        f"node06 iteration 0 {state}: IMAGE_MISMATCH"
+    )
+    assert (board.rows["node06"].action, board.rows["node06"].detail) == (state, "IMAGE_MISMATCH")
+
+
+def test_a_node_that_joined_gets_its_row() -> None:
+    board = Board.of(status(), {})
+    joined = task("node01", "open", 1) | {"node": "node16", "organisation": "Org4MSP"}
+    board.apply("TaskOpened", joined)
+    assert sorted(board.rows) == ["node01", "node06", "node11", "node16"]
+
+
+def test_the_life_of_a_process() -> None:
+    board = Board.of(status("proposed") | {"missing": ["Org1MSP", "Org2MSP"]}, {})
+    assert headline(board) == "p: proposed, to be accepted by Org1MSP, Org2MSP"
+    accepted = {"process": "p", "organisation": "Org1MSP", "missing": ["Org2MSP"]}
+    assert board.apply("ProcessAccepted", accepted) == "Org1MSP accepted; waiting for Org2MSP"
+    board.apply("ProcessAccepted", accepted | {"organisation": "Org2MSP", "missing": []})
+    assert headline(board) == "p: proposed, accepted by all, not started"
+    assert board.apply("ProcessStarted", {"process": "p"}) == "p is running"
+    assert not board.ended
+    changed = {"kind": "leave", "iteration": 1, "holds": True, "organisation": "Org2MSP", "number": 1}
+    assert board.apply("ProcessChanged", changed) == "leave from iteration 1 agreed by Org2MSP"
+    assert board.apply("ProcessAborted", {"organisation": "Org3MSP"}) == "p is aborted by Org3MSP"
+    assert board.ended
+
+
+def test_completion_ends_it_and_models_are_shown() -> None:
+    board = Board.of(status(), {})
+    published = {"process": "p", "node": "node01", "organisation": "Org1MSP", "digest": "d", "estimators": 50}
+    assert board.apply("ModelPublished", published) == "node01 published its model of 50 trees, d"
+    assert board.rows["node01"].action == "model published"
+    assert board.apply("ProcessCompleted", {"process": "p"}) == "p is completed"
+    assert board.ended
+
+
+def test_events_of_a_later_version_are_passed_over() -> None:
+    board = Board.of(status(), {})
+    assert board.apply("ProcessRenamed", {"process": "p"}) is None
+
+
+def test_the_table_and_the_changes_as_text() -> None:
+    text = board_text(Board.of(status(), {"node01": task("node01", "open")}))
+    assert "| node01 | Org1MSP" in text
+    assert "0 of 0 to 2" in text
+    change = {
+        "number": 1,
+        "kind": "topology",
+        "iteration": 2,
+        "subject": {"kind": "full"},
+        "asked": "Org1MSP",
+        "holds": False,
+        "missing": ["Org2MSP"],
+    }
+    assert changes_text([change]) == (
+        'change 1: topology {"kind": "full"} from iteration 2, waiting for Org2MSP'
+    )

@@ -1,0 +1,128 @@
+"""Watching a process over a ledger in memory that announces what the test says."""
+
+import json
+import queue
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from executor.errors import DeadlineError, RoundError
+from executor.ledger.proxies import Ledger
+from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
+from executor.process.watching import watch
+
+STATUS = {
+    "process": "p",
+    "status": "running",
+    "iterations": 1,
+    "missing": [],
+    "accepted": ["Org1MSP"],
+    "changes": [],
+    "nodes": [
+        {
+            "node": "node01",
+            "organisation": "Org1MSP",
+            "completed": None,
+            "next": None,
+            "left": None,
+            "updated": None,
+        }
+    ],
+}
+
+
+class Announcing:
+    """A transport whose events are given beforehand; each stream stays open until it is closed."""
+
+    def __init__(self, status: dict[str, Any], *events: tuple[str, str, dict[str, Any]]) -> None:
+        self.status = status
+        self.given = events
+        self.streams: list[Stream] = []
+
+    def evaluate(self, chaincode: str, function: str, *_: object) -> bytes:
+        assert (chaincode, function) == ("orchestration", "Status")
+        return json.dumps(self.status).encode()
+
+    def submit(self, *_: object, **__: object) -> Receipt:
+        raise AssertionError("watching writes nothing")
+
+    def chain_info(self) -> ChainInfo:
+        return ChainInfo(7, b"")
+
+    def block(self, number: int) -> bytes:
+        raise AssertionError(number)
+
+    def events(self, chaincode: str, start: int, seconds: float) -> Iterator[ChaincodeEvent]:
+        assert start == 7
+        made = [
+            ChaincodeEvent(start + i, f"tx{i}", name, json.dumps(payload).encode())
+            for i, (of, name, payload) in enumerate(self.given)
+            if of == chaincode
+        ]
+        self.streams.append(Stream(made))
+        return self.streams[-1]
+
+    def close(self) -> None:
+        pass
+
+
+class Stream(Iterator[ChaincodeEvent]):
+    def __init__(self, events: list[ChaincodeEvent]) -> None:
+        self.waiting: queue.SimpleQueue[ChaincodeEvent | None] = queue.SimpleQueue()
+        for event in events:
+            self.waiting.put(event)
+
+    def __next__(self) -> ChaincodeEvent:
+        found = self.waiting.get()
+        if found is None:
+            raise StopIteration
+        return found
+
+    def close(self) -> None:
+        self.waiting.put(None)
+
+
+COMPLETED = ("orchestration", "ProcessCompleted", {"process": "p"})
+ABORTED = ("orchestration", "ProcessAborted", {"process": "p", "organisation": "Org1MSP"})
+ANOTHER = ("orchestration", "ProcessAborted", {"process": "q", "organisation": "Org1MSP"})
+
+
+def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", 10, as_json=True)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["event"] for line in lines] == ["Snapshot", "ProcessCompleted", "End"]
+    assert lines[1]["transaction"] == "tx1"
+    assert lines[2]["status"] == "completed"
+
+
+def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
+    out = capsys.readouterr().out
+    assert "p is completed\np: completed, 1 of 1 nodes done\n" in out
+
+
+def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
+    out = capsys.readouterr().out
+    assert "p: completed, 1 of 1 nodes done" in out
+    assert "node01" in out
+
+
+def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RoundError, match="PROCESS_ABORTED"):
+        watch(Ledger(Announcing(STATUS, ABORTED)), "p", 10, as_json=False)
+    assert "p is aborted by Org1MSP" in capsys.readouterr().out
+
+
+def test_a_process_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    watch(Ledger(Announcing(STATUS | {"status": "completed"})), "p", None, as_json=False)
+    assert "p: completed" in capsys.readouterr().out
+
+
+def test_the_time_is_over_before_the_process(capsys: pytest.CaptureFixture[str]) -> None:
+    transport = Announcing(STATUS, ANOTHER)
+    with pytest.raises(DeadlineError, match="WAIT_TIMEOUT"):
+        watch(Ledger(transport), "p", 0.2, as_json=False)
+    assert "another" not in capsys.readouterr().out
