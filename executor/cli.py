@@ -9,6 +9,7 @@ from executor.doctor.command import doctor
 from executor.experiment.command import experiment
 from executor.image.command import image
 from executor.model.commands import model
+from executor.launch.command import launch
 from executor.process.commands import process
 from executor.simulate.command import simulate
 
@@ -24,5 +25,6 @@ main.add_command(doctor)
 main.add_command(experiment)
 main.add_command(image)
 main.add_command(model)
+main.add_command(launch)
 main.add_command(process)
 main.add_command(simulate)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, Self
@@ -43,6 +44,8 @@ class Broker:
 
     def __init__(self, path: Path, desk: Desk, shares: bool) -> None:
         self.failure: AttestreeError | None = None
+        self.learner_seconds = 0.0
+        """How long the learner worked after its first question, waiting for answers excepted."""
         self._desk = desk
         self._expected = [Verb.TASK, *([Verb.SHARE, Verb.SLOTS] if shares else []), Verb.COMPLETE]
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -74,21 +77,26 @@ class Broker:
         self._connection = connection
         with connection, self._listener:
             try:
+                answered = None
                 while self._expected:
-                    self._answer(connection)
+                    answered = self._answer(connection, answered)
             except AttestreeError as error:
                 self.failure = error
                 _send(connection, Refusal.of(error).to_bytes())
             except OSError:
                 return  # the learner, or the round, has hung up
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _answer(self, connection: socket.socket, answered: float | None) -> float:
+        """Answer one request; takes and returns the time of the last answer."""
         request = Request.read(_exactly(connection))
+        if answered is not None:
+            self.learner_seconds += time.monotonic() - answered
         if request.verb is not self._expected[0]:
             raise FrameError("FRAME_VERB", f"{request.verb} was asked where {self._expected[0]} is due")
         answer = self._answers()[request.verb](request)
         self._expected.pop(0)
         connection.sendall(answer.to_bytes())
+        return time.monotonic()
 
     def _answers(self) -> dict[Verb, Callable[[Request], Answer]]:
         desk = self._desk

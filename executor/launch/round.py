@@ -51,6 +51,7 @@ class Summary:
     transactions: dict[str, str]
     block: int
     seconds: float
+    learner_seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as `--json` prints it."""
@@ -66,6 +67,7 @@ class Summary:
             "transactions": self.transactions,
             "block": self.block,
             "seconds": round(self.seconds, 3),
+            "learner_seconds": round(self.learner_seconds, 3),
         }
 
 
@@ -82,7 +84,7 @@ def run_round(plan: Plan, bench: Bench, tell: Callable[[str], None]) -> Summary:
         opened = bench.ledger.execution.open_task(task, opening).receipt
         desk = TaskDesk(plan, opening, bench.ledger, bench.store, seconds, tell)
         try:
-            _run_container(bench, desk, directory, key, name)
+            learner_seconds = _run_container(bench, desk, directory, key, name)
         except (AttestreeError, KeyboardInterrupt) as error:
             _close(bench, task, error)
             raise
@@ -91,7 +93,8 @@ def run_round(plan: Plan, bench: Bench, tell: Callable[[str], None]) -> Summary:
     assert desk.completed is not None  # noqa: S101
     receipts = {"open": opened, "share": desk.shared, "complete": desk.completed}
     transactions = {verb: receipt.tx_id for verb, receipt in receipts.items() if receipt is not None}
-    return Summary(task, desk.result, transactions, desk.completed.block, time.monotonic() - began)
+    block, seconds = desk.completed.block, time.monotonic() - began
+    return Summary(task, desk.result, transactions, block, seconds, learner_seconds)
 
 
 def container_name(labels: dict[str, str], task: TaskId) -> str:
@@ -120,7 +123,7 @@ def run_directory(store: NodeStore) -> Path:
     return store.directory / "run"
 
 
-def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray, name: str) -> None:
+def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray, name: str) -> float:
     plan = desk.plan
     state = directory / "state" if plan.state is not None else None
     socket = directory / "broker.sock"
@@ -133,6 +136,7 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
     finally:
         key[:] = bytes(len(key))
     _judge(outcome, broker.failure, desk)
+    return broker.learner_seconds
 
 
 def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk) -> None:
