@@ -1,30 +1,41 @@
-"""The `executor` command: one group, one module per command."""
+"""The `executor` command: one group; a command's module is loaded when the command is called."""
 
+import importlib
 from typing import Any
 
 import click
 
 from executor.caller import group_options
-from executor.doctor.command import doctor
-from executor.experiment.command import experiment
-from executor.image.command import image
-from executor.model.commands import model
-from executor.launch.command import launch
-from executor.process.commands import process
-from executor.simulate.command import simulate
+
+# gRPC, the engine's client, numpy and scikit-learn load slowly, and no command needs them all.
+COMMANDS = {
+    "doctor": "executor.doctor.command",
+    "experiment": "executor.experiment.command",
+    "image": "executor.image.command",
+    "launch": "executor.launch.command",
+    "model": "executor.model.commands",
+    "process": "executor.process.commands",
+    "simulate": "executor.simulate.command",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Finds a command by name in the module that has it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names, for the help page."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        return found
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="attestree", prog_name="executor")
 @group_options
 def main(**_: Any) -> None:
     """Train anomaly detectors together, and check afterwards what happened."""
-
-
-main.add_command(doctor)
-main.add_command(experiment)
-main.add_command(image)
-main.add_command(model)
-main.add_command(launch)
-main.add_command(process)
-main.add_command(simulate)
