@@ -82,6 +82,8 @@ def from_json(raw: bytes, file: str) -> tuple[Model, FeatureSchema | None]:
         raise _no_model(file, f"{type(error).__name__} {error}") from error
     if schema is not None and schema.digest != model.schema_digest:
         raise altered(f"{file}: the features do not give the schema's digest")
+    if schema is not None and len(schema.features) != model.n_features:
+        raise altered(f"{file}: {len(schema.features)} features, and it says {model.n_features}")
     return model, schema
 
 
