@@ -1,4 +1,4 @@
-"""The learner image in its sandbox: the same bytes as outside, its exit codes, and nothing it does not need."""
+"""The learner image in its sandbox: what it sends, how it ends, and what is in it."""
 
 import io
 import sys

@@ -240,3 +240,16 @@ def test_b7_a_mutated_request_is_refused_or_is_another(data):
         return
     assert found.to_bytes() == mutated
     assert (found == original) == (mutated == raw)
+
+
+@given(st.data())
+def test_b7_a_mutated_answer_is_refused_or_is_another(data):
+    verb, reader = data.draw(st.sampled_from([(Verb.TASK, TaskAnswer), (Verb.SLOTS, SlotsAnswer)]))
+    raw = bytes.fromhex(GOLDEN[f"{verb}-answer"]["bytes"])
+    position = data.draw(st.integers(0, len(raw) - 1))
+    mutated = raw[:position] + bytes([data.draw(st.integers(0, 255))]) + raw[position + 1 :]
+    try:
+        found = reader.of(read_answer(Wire(mutated), verb))
+    except FrameError:
+        return
+    assert found.to_answer().to_bytes() == mutated
