@@ -31,12 +31,14 @@ def measure() -> Report:
     """Time reads, writes, and the endorsement of 1 MiB, then make the environment anew."""
     network = Network.load()
     hfc = HfcTransport.connect(network, "org1", "data-scientist")
+    figures: dict[str, float] = {}
+    ratios: dict[str, float] = {}
     with Gateway.connect(network, "org1", "data-scientist") as gateway:
-        figures: dict[str, float] = {}
-        ratios: dict[str, float] = {}
         for name, act in {"evaluate": _evaluate, "submit": _submit, "refused 1 MiB": _refused}.items():
-            slow, fast = _medians(act, hfc, gateway)
+            (slow, slow_work), (fast, fast_work) = _medians(act, hfc, gateway)
             figures |= {f"{name}, hfc (ms)": slow * 1e3, f"{name}, Gateway (ms)": fast * 1e3}
+            figures |= {f"{name}, hfc, processor (ms)": slow_work * 1e3}
+            figures |= {f"{name}, Gateway, processor (ms)": fast_work * 1e3}
             ratios[f"{name}: hfc / Gateway"] = slow / fast
     figures["memory of a worker, at most (MB)"] = _peak_of_children() / 1e6
     seconds, size, files = _installation()
@@ -44,16 +46,26 @@ def measure() -> Report:
     return Report(f"Transport: medians of {CALLS} calls, one after the other", ratios=ratios, figures=figures)
 
 
-def _medians(act: Callable[[Transport], None], *transports: Transport) -> list[float]:
+def _medians(act: Callable[[Transport], None], *transports: Transport) -> list[tuple[float, float]]:
+    """Return for each transport the median of its calls' time, and of their processor time."""
     for transport in transports:
         act(transport)
-    times: list[list[float]] = [[] for _ in transports]
+    taken: list[list[tuple[float, float]]] = [[] for _ in transports]
     for _ in range(CALLS):
-        for transport, taken in zip(transports, times, strict=True):
-            began = time.perf_counter()
+        for transport, times in zip(transports, taken, strict=True):
+            began, worked = time.perf_counter(), _processor_time()
             act(transport)
-            taken.append(time.perf_counter() - began)
-    return [statistics.median(taken) for taken in times]
+            times.append((time.perf_counter() - began, _processor_time() - worked))
+    return [
+        (statistics.median(time for time, _ in times), statistics.median(work for _, work in times))
+        for times in taken
+    ]
+
+
+def _processor_time() -> float:
+    """What this process and those it has ended have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _evaluate(transport: Transport) -> None:
