@@ -1,0 +1,56 @@
+"""The `executor` command as its users run it: a process of its own, by its exit code and what it prints."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.network import run
+
+EXECUTOR = str(Path(sys.executable).with_name("executor"))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> Any:
+        """The one JSON object on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The JSON objects on stdout, one per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def executor(*arguments: str, organisation: str = "org1", identity: str = "data-scientist") -> Ran:
+    """Run a command as one identity of one organisation."""
+    ran = run(
+        EXECUTOR, *arguments, ATTESTREE_ORGANISATION=organisation, ATTESTREE_IDENTITY=identity, seconds=120
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def done(*arguments: str, **who: str) -> Any:
+    """Run a command that must succeed, with --json; returns its answer."""
+    ran = executor(*arguments, "--json", **who)
+    assert ran.code == 0, f"{arguments} exited with {ran.code}\n{ran.out}\n{ran.err}"
+    return ran.answer
+
+
+def refused(*arguments: str, **who: str) -> tuple[int, str]:
+    """Run a command that must fail, with --json; returns its exit code and the error's code."""
+    ran = executor(*arguments, "--json", **who)
+    assert ran.code != 0, ran.out
+    error = ran.lines[-1]["error"]
+    assert error["exit_code"] == ran.code
+    assert error["cause"]
+    assert error["remedy"]
+    return ran.code, error["code"]
