@@ -164,6 +164,17 @@ def test_f12_crash_is_no_memory_kill(sandboxes: Sandboxes) -> None:
     assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (139, False, False)
 
 
+def test_f12_container_that_the_operator_kills_is_no_memory_kill(sandboxes: Sandboxes) -> None:
+    with broker(sandboxes.folder / "broker.sock") as listening:
+        mounts = sandboxes.mounts("pause")
+        with Container.create(sandboxes.client, sandboxes.profile(), mounts, {}, unique("sandbox")) as made:
+            made.start(bytearray(32))
+            assert listening.arrived.wait(30)
+            done("docker", "kill", made.id)
+            outcome = made.wait(30)
+    assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (137, False, False)
+
+
 def test_f7_f13_memory_hog_is_told_apart(sandboxes: Sandboxes) -> None:
     outcome = sandboxes.run("memory").outcome
     assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (137, True, False)

@@ -17,7 +17,14 @@ from protocol import canonical
 from protocol.digest import Digest
 
 IMAGE = Digest(b"\xab" * 32)
-RECORDED = json.loads((Path(__file__).parent / "inspected-docker-20.10.json").read_text(encoding="utf-8"))
+
+
+def recorded(name: str) -> Any:
+    """What a real engine once answered."""
+    return json.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+RECORDED = recorded("inspected-docker-20.10.json")
 PROFILE = Profile(
     IMAGE,
     Limits(memory_bytes=96 << 20),
@@ -174,6 +181,19 @@ def test_engine_that_cannot_enforce_a_limit_is_refused(lacking: dict[str, Any]) 
     with pytest.raises(SandboxError, match="SANDBOX_UNSUPPORTED") as caught:
         check_engine(Client())  # type: ignore[arg-type]
     assert exit_code(caught.value) == SANDBOX_REFUSED
+
+
+def test_rootless_engine_without_cgroups_is_refused() -> None:
+    # It takes every limit without a warning, reports it back, and enforces none.
+    assert len(missing(recorded("info-docker-20.10-rootless.json"))) == 4
+
+
+def test_podman_of_debian_12_is_refused_for_what_it_does_differently() -> None:
+    profile = Profile(IMAGE, Limits(memory_bytes=96 << 20), has_state=True)
+    with pytest.raises(SandboxError, match="SANDBOX_MISMATCH") as caught:
+        check_effective(profile, recorded("inspected-podman-4.3.json"))
+    for field in ("namespaces.ipc", "stdin", "log.options.max-size", "tmpfs./run", "system_paths"):
+        assert f" {field} (" in caught.value.cause
 
 
 def test_a10_volumes_are_masked_where_the_engine_would_put_them() -> None:
