@@ -98,7 +98,7 @@ def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> l
     if node is not None and all_local:
         raise UsageError("LAUNCH_OPTIONS", "--node and --all-local exclude each other", "Give one of them.")
     named = node or (caller.identity if caller.identity != THE_NODE else None)
-    if named is not None:
+    if named is not None and not all_local:
         _check_enrolled(caller, named)
         return [named]
     with replace(caller, identity=READER).ledger() as ledger:

@@ -1,6 +1,7 @@
 """Answers a learner's four verbs: verifies what it signed, relays it, brings back what the ledger has."""
 
 import base64
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,8 @@ class TaskDesk:
     store: NodeStore
     seconds: float
     tell: Callable[[str], None]
+    gone: threading.Event = field(default_factory=threading.Event, init=False)
+    """Set when the container has ended: nobody waits for an answer any more."""
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
     result: RoundResult | None = field(default=None, init=False)
@@ -89,6 +92,8 @@ class TaskDesk:
         waiting: list[str] = []
 
         def check() -> list[Offer] | None:
+            if self.gone.is_set():
+                raise ConnectionResetError("the container has ended")
             found = self.ledger.execution.offers(task)
             if found["missing"]:
                 if found["missing"] != waiting:

@@ -34,14 +34,19 @@ def recover(bench: Bench, process: str, node: str, tell: Callable[[str], None]) 
 
 
 def check_free(bench: Bench, task: TaskId) -> None:
-    """Refuse to open a task that is under way with a key this host never had."""
-    key = _key_of_unfinished(bench, task)
-    if key is not None:
+    """Refuse to open a task that is under way with a key this host never had, unless its time is over."""
+    if _key_of_unfinished(bench, task) is None:
+        return
+    try:
+        bench.ledger.execution.expire(task)
+    except StateError as error:
+        if error.code != "TASK_NOT_EXPIRED":
+            raise
         raise StateError(
             "TASK_BUSY",
             f"task {task} is under way with a key that is not of this host",
             "Let the other executor end, or wait until the task's time is over.",
-        )
+        ) from error
 
 
 def _key_of_unfinished(bench: Bench, task: TaskId) -> str | None:

@@ -24,6 +24,7 @@ from executor.launch.plan import Bench, Plan
 from executor.launch.store import Journal, NodeStore
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
 from protocol.errors import AttestreeError
+from protocol.messages import Refusal
 from protocol.round import RoundResult
 from protocol.signing import SigningKey
 from protocol.task import TaskId
@@ -131,8 +132,11 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
         with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
             mounts = Mounts(directory / "rows", state, socket)
             with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
-                container.start(key)
-                outcome = container.wait(desk.seconds)
+                try:
+                    container.start(key)
+                    outcome = container.wait(desk.seconds)
+                finally:
+                    desk.gone.set()
     finally:
         key[:] = bytes(len(key))
     _judge(outcome, broker.failure, desk)
@@ -151,22 +155,23 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk) -> 
         )
     if failure is not None:
         raise failure
-    tail = f"; its last lines: {outcome.log_tail}" if outcome.log_tail else ""
+    # The cause goes on the ledger, where the learner's words, which may hold rows, have no place.
+    tail = f" Its last lines:\n{outcome.log_tail}" if outcome.log_tail else ""
     if outcome.oom_killed:
         raise RoundError(
-            "LEARNER_MEMORY", f"the learner ran out of memory{tail}", "Give it more with --memory."
+            "LEARNER_MEMORY", "the learner ran out of memory", f"Give it more with --memory.{tail}"
         )
     if outcome.exit_code == 0:
         raise RoundError(
             "LEARNER_NO_RESULT",
-            f"the learner ended well and gave no result{tail}",
-            "Do not use this image: it does not keep to docs/formats/broker-v1.md.",
+            "the learner ended well and gave no result",
+            f"Do not use this image: it does not keep to docs/formats/broker-v1.md.{tail}",
         )
     meaning = _EXITS.get(outcome.exit_code, "it failed")
     raise RoundError(
         "LEARNER_FAILED",
-        f"the learner ended with {outcome.exit_code}: {meaning}{tail}",
-        "Read its last lines; a launch begins the round anew.",
+        f"the learner ended with {outcome.exit_code}: {meaning}",
+        f"See why in its last lines; a launch begins the round anew.{tail}",
     )
 
 
@@ -176,7 +181,8 @@ def _close(bench: Bench, task: TaskId, error: AttestreeError | KeyboardInterrupt
         if isinstance(error, IntegrityError):
             bench.ledger.execution.refuse(task, error.code, error.evidence)
         elif isinstance(error, AttestreeError):
-            bench.ledger.execution.fail(task, error.code, error.cause[:1000])
+            # Cut and cleaned: a record holds plain text.
+            bench.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
         else:
             bench.ledger.execution.fail(task, "INTERRUPTED", "the operator stopped the executor")
     except LedgerError:
