@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import click
-from rich.console import Console
 
 from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
 from executor.exits import OK, exit_code
 from executor.launch.plan import Plan
-from executor.launch.reporter import Reporter, summary_table
+from executor.launch.reporter import Reporter, summary_text
 from executor.launch.rounds import NodeReport, Settings, launch_nodes, plan_node
 from executor.launch.source import DEFAULT_LABEL, Source
 from executor.reporting import json_option, reported
@@ -172,7 +171,7 @@ def _finish(reports: list[NodeReport], as_json: bool) -> None:
 
 def _print_reports(reports: list[NodeReport]) -> None:
     if any(report.rounds for report in reports):
-        Console(highlight=False, soft_wrap=True).print(summary_table(reports))
+        click.echo(summary_text(reports))
     for report in reports:
         if report.finished is not None:
             click.echo(

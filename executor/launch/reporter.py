@@ -7,8 +7,8 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from executor.experiment.tables import Grid
 from executor.launch.rounds import NodeReport
 
 
@@ -46,21 +46,13 @@ class Reporter:
                 self._rows[node] = self._progress.add_task(f"{place}: {text}", total=None)
 
 
-def summary_table(reports: list[NodeReport]) -> Table:
-    """Return what the rounds came to."""
-    table = Table(
-        "node", "iteration", "created", "taken", "refused", "ensemble", "digest", "block", "seconds"
-    )
+def summary_text(reports: list[NodeReport]) -> str:
+    """Return a table of what the rounds came to."""
+    columns = ("Node", "Iteration", "Created", "Taken", "Refused", "Ensemble", "Block", "Seconds", "Digest")
+    rows = []
     for report in reports:
         for summary in report.rounds:
             found = summary.to_dict()
-            table.add_row(
-                *(
-                    str(found[name])
-                    for name in ("node", "iteration", "created", "taken", "refused", "ensemble")
-                ),
-                summary.result.ensemble_digest.hex[:12],
-                str(summary.block),
-                f"{summary.seconds:.1f}",
-            )
-    return table
+            counts = [str(found[name.lower()]) for name in columns[:7]]
+            rows.append((*counts, f"{summary.seconds:.1f}", summary.result.ensemble_digest.hex[:12]))
+    return Grid("Rounds", columns, rows).text()
