@@ -41,9 +41,9 @@ def test_list_is_paged_and_filtered(version: str) -> None:
     found, bookmark = [], None
     while bookmark != "":
         page = auditor2.evaluate("image", "List", "Org1MSP", 2, bookmark or "")
-        found += [item["image"]["version"] for item in page["items"]]
+        found += [(item["image"]["name"], item["image"]["version"]) for item in page["items"]]
         bookmark = page["bookmark"]
-    assert version in found
+    assert (IMAGE, version) in found
     assert len(found) == len(set(found))
 
 
