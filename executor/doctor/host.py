@@ -5,16 +5,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 
-import docker
-from docker.errors import DockerException
-
 from executor.doctor.finding import Finding
+from executor.engine import asking, engine
+from executor.errors import EngineError
 from executor.network import ROOT
 
 PACKAGES = ("attestree", "numpy", "scikit-learn", "joblib", "cryptography", "grpcio", "docker")
-ENGINE_AT_LEAST = (20, 10)
 FREE_BYTES = 3_000_000_000
 
 
@@ -47,13 +46,12 @@ def _disk() -> Finding:
 
 
 def _engine() -> Finding:
-    remedy = "run scripts/bootstrap, which starts it; without root, ask for membership in the docker group"
     try:
-        found = str(docker.from_env().version()["Version"])
-    except DockerException as error:
-        return Finding("docker engine", False, str(error), remedy)
-    ok = tuple(int(part) for part in found.split(".")[:2]) >= ENGINE_AT_LEAST
-    return Finding("docker engine", ok, found, "" if ok else "install Docker 20.10 or newer")
+        with closing(engine()) as client, asking("say its version"):
+            found = str(client.version()["Version"])
+    except EngineError as error:
+        return Finding("docker engine", False, error.cause, error.remedy)
+    return Finding("docker engine", True, found)
 
 
 def _compose() -> Finding:
