@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from executor.ledger.errors import EventsError, PeerDetail, refusal_in
-from executor.ledger.link import Link, message_of, status_of
+from executor.ledger.link import CONCURRENT_CALLS, Link, message_of, status_of
 from executor.ledger.transport import ChaincodeEvent
 
 
@@ -35,6 +35,9 @@ class EventStream(Iterator[ChaincodeEvent]):
     def __next__(self) -> ChaincodeEvent:
         while not self._pending:
             call = self._open()
+            if call is None:
+                self._lost(f"{CONCURRENT_CALLS} calls and streams are open already")
+                continue
             try:
                 answer = next(call)
             except StopIteration:
@@ -53,7 +56,7 @@ class EventStream(Iterator[ChaincodeEvent]):
                 self._call.cancel()
 
     def _open(self) -> Any:
-        """Return the running call, or make one at the peer whose turn it is."""
+        """Return the running call, or make one at the peer whose turn it is; None if that has too many."""
         with self._lock:
             left = self._end - time.monotonic()
             if self._closed or left <= 0:
@@ -61,7 +64,9 @@ class EventStream(Iterator[ChaincodeEvent]):
                 raise StopIteration
             if self._call is None:
                 link = self._links[self._turn % len(self._links)]
-                link.permits.acquire()
+                # Not waited for: closing must not have to wait, and the next peer may be free.
+                if not link.permits.acquire(blocking=False):
+                    return None
                 self._call = link.stub.ChaincodeEvents(self._request(self._block), timeout=left)
             return self._call
 

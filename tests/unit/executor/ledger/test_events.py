@@ -121,3 +121,14 @@ def test_streams_give_their_permits_back(client, peers):
         stream.close()
         assert list(stream) == []
     assert client._links[0].permits._value == before
+
+
+def test_a_peer_with_too_many_open_streams_is_passed_over(client, peers):
+    permits = client._links[0].permits
+    while permits.acquire(blocking=False):
+        pass
+    peers[1].then("ChaincodeEvents", then_waits(announced(4, "A")))
+    stream = client.events("execution-record", 4, 20)
+    assert next(stream).name == "A"
+    stream.close()
+    assert asked_from(peers[0]) == []
