@@ -6,6 +6,7 @@ the orderers once, its verdict is read from a block, and one that others overtoo
 docs/adr/0301-hfc-transport.md says why this is not the default.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,12 +22,14 @@ from executor.ledger.messages import ledger
 from executor.ledger.transport import Argument, ChainInfo, Receipt
 from executor.network import CHANNEL, ORDERER, Network
 
+log = logging.getLogger(__name__)
+
 EVALUATE_SECONDS = 20.0
 SUBMIT_SECONDS = 90.0
 CONFLICT_ATTEMPTS = 6
 
 
-@dataclass(frozen=True)
+@dataclass
 class HfcTransport:
     """One identity on one channel; threads may share it and wait for each other."""
 
@@ -36,6 +39,7 @@ class HfcTransport:
     """The MSP folder of the identity; its key is read by the worker alone."""
     channel: str = CHANNEL
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False, compare=False)
+    _stood_in_for: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def connect(cls, network: Network, organisation: str, identity: str) -> Self:
@@ -55,7 +59,9 @@ class HfcTransport:
         """Read: run a function on the first peer that answers, the organisation's own first."""
         request = self._request("evaluate", EVALUATE_SECONDS, chaincode, function, arguments)
         with self._one_at_a_time, Worker(request) as worker:
-            return decoded(worker.answer().get("payload"))
+            answer = worker.answer()
+        self._say_who(answer.get("peer"))
+        return decoded(answer.get("payload"))
 
     def submit(
         self,
@@ -103,6 +109,13 @@ class HfcTransport:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _say_who(self, address: object) -> None:
+        """Say once that another peer stands in: who trusts only the own organisation's peer wants to know."""
+        own = self.network.peer_address(self.organisation)
+        if address != own and not self._stood_in_for:
+            self._stood_in_for = True
+            log.warning("the peer at %s does not answer; the one at %s stands in", own, address)
 
     def _request(
         self,

@@ -153,13 +153,14 @@ class Call:
 
     async def evaluate(self) -> dict[str, Any]:
         """Read at the caller's own peer, or at another while that one is down."""
-        payload = await self._ask(self.request.chaincode, self.request.function, self.request.arguments)
-        return {"payload": encoded(payload)}
+        request = self.request
+        server, payload = await self._ask(request.chaincode, request.function, request.arguments)
+        return {"peer": server.address, "payload": encoded(payload)}
 
     async def submit(self) -> dict[str, Any]:
         """Have a call endorsed, see that enough peers agree, order it, and wait for its verdict."""
         request = self.request
-        info = await self._ask("qscc", "GetChainInfo", [request.channel.encode()])
+        _, info = await self._ask("qscc", "GetChainInfo", [request.channel.encode()])
         height = int(ledger_pb2.BlockchainInfo.FromString(info).height)
         context = self._context(request.chaincode, request.function, request.arguments, request.transient)
         pending, proposal, header = self.channel.send_tx_proposal(context, self.peers)
@@ -193,8 +194,8 @@ class Call:
         )
         return create_tx_context(self.user, self.user.cryptoSuite, proposal)
 
-    async def _ask(self, chaincode: str, function: str, arguments: list[bytes]) -> bytes:
-        """Ask the first peer that can be reached."""
+    async def _ask(self, chaincode: str, function: str, arguments: list[bytes]) -> tuple[Server, bytes]:
+        """Ask the first peer that can be reached; returns which one that was, and its answer."""
         details = []
         for server, peer in zip(self.request.peers, self.peers, strict=True):
             context = self._context(chaincode, function, arguments, {})
@@ -207,7 +208,7 @@ class Call:
                     raise CallError("failed", text_of(error), details=details) from error
                 continue
             if found.response.status == OK:
-                return bytes(found.response.payload)
+                return server, bytes(found.response.payload)
             details.append(server.said(found.response.message))
             raise CallError("refused", found.response.message, tx_id=context.tx_id, details=details)
         raise CallError("unreachable", "no peer can be reached", details=details)
