@@ -33,6 +33,7 @@ class LedgerContract(Contract):
     announces and stores; docs/ledger.md is generated from them.
     """
 
+    cooperative = True
     refusals: ClassVar[tuple[type[Exception], ...]] = (AttestreeError,)
     # Event name -> when it is announced and with which fields.
     events: ClassVar[dict[str, str]] = {}

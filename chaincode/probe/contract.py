@@ -15,6 +15,7 @@ class Probe(Contract):
     """Stores what it is given and tells what it sees; it protects nothing, so never keep anything in it."""
 
     name = "probe"
+    cooperative = True
 
     @submit
     def put(self, ctx: Context, key: str, value: bytes) -> None:
@@ -170,7 +171,8 @@ def _keys(prefix: str, count: int) -> list[str]:
 
 def _fill(key: str, size: int) -> bytes:
     """Make a value that differs from key to key, so that a mix-up changes the digest."""
-    return (key.encode() * (size // len(key.encode()) + 1))[:size]
+    raw = key.encode()
+    return (raw * (size // len(raw) + 1))[:size]
 
 
 def _entry(item: KeyValue) -> dict[str, str]:

@@ -12,7 +12,7 @@ from chaincode.shim.identity import Creator
 from chaincode.shim.proposal import Proposal, to_datetime
 from chaincode.shim.results import Results
 from chaincode.shim.transaction import Transaction
-from chaincode.shim.writes import PeerLimits, Writes
+from chaincode.shim.writes import PeerLimits, send_writes
 
 MAX_PAGE = 2**31 - 1
 
@@ -56,7 +56,8 @@ class Context:
         self._transaction = transaction
         self._signed = signed
         self._limits = limits
-        self._writes = Writes()
+        # The last write of each key, None for a delete.
+        self._writes: dict[str, bytes | None] = {}
         self._read_only: str | None = None
 
     @property
@@ -119,14 +120,15 @@ class Context:
         keys.check_key(key)
         if not value:
             raise MisuseError("Fabric cannot store an empty value: it takes one for a delete")
-        self._check_writable()
-        self._writes.put(key, bytes(value))
+        if self._read_only:
+            raise MisuseError(self._read_only)
+        self._writes[key] = bytes(value)
 
     def delete(self, key: str) -> None:
         """Remove a key when the transaction commits; its history stays."""
         keys.check_key(key)
         self._check_writable()
-        self._writes.delete(key)
+        self._writes[key] = None
 
     def range(self, start: str, end: str) -> Results[KeyValue]:
         """Read simple keys from start (inclusive) to end (exclusive); empty strings leave a side open.
@@ -176,7 +178,7 @@ class Context:
 
     def flush(self) -> None:
         """Send the pending writes; called once, after the contract has succeeded."""
-        self._writes.flush(self._transaction, self._limits)
+        send_writes(self._transaction, self._writes, self._limits)
 
     def _check_writable(self) -> None:
         if self._read_only:

@@ -65,6 +65,9 @@ class Contract:
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
+    # Transactions of a cooperative contract share a thread and take turns when they wait for the peer, which
+    # costs less than threads; one that waits for anything else, or starts threads, must not be cooperative.
+    cooperative: ClassVar[bool] = False
     # Exceptions of other packages that are refusals; `describe` says how they read.
     refusals: ClassVar[tuple[type[Exception], ...]] = ()
 

@@ -44,7 +44,8 @@ def check_key(key: str) -> None:
     """Refuse a key that the peer or the wire cannot carry."""
     if not key:
         raise MisuseError("a key cannot be empty")
-    check_utf8(key)
+    if not key.isascii():
+        check_utf8(key)
 
 
 def check_utf8(text: str) -> None:

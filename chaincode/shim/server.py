@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 import grpc
 
 from chaincode.shim import wire
-from chaincode.shim.errors import MisuseError, ShimError
+from chaincode.shim.errors import MisuseError
+from chaincode.shim.running import Greenlets, Runner, Threads
 from chaincode.shim.session import Chaincode, Session
+from chaincode.shim.stream import open_stream
 from chaincode.shim.transaction import MAX_MESSAGE
 
 log = logging.getLogger("shim")
@@ -67,6 +69,7 @@ class ChaincodeServer:
         self._chaincode_id = chaincode_id
         self.address = listen
         self._tls = tls
+        self._transactions = transactions
         self._pool = ThreadPoolExecutor(transactions, thread_name_prefix="transaction")
         self._sessions: set[Session] = set()
         self._lock = threading.Lock()
@@ -114,29 +117,20 @@ class ChaincodeServer:
         return all(finished)
 
     def _connect(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        """Hold one stream: this thread writes, a second one reads."""
-        session = Session(self._chaincode, self._chaincode_id, self._pool, context.peer())
+        """Hold one stream, from the handler's thread that gRPC gives it."""
         with self._lock:
             if self._stopping:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "the chaincode is stopping")
+            stream = open_stream(requests, context)
+            session = Session(self._chaincode, self._chaincode_id, self._runner(), stream, context.peer())
             self._sessions.add(session)
-        context.add_callback(lambda: self._forget(session))
-        threading.Thread(target=_read, args=(session, requests), name="reader", daemon=True).start()
-        return session.outgoing()
+        if not context.add_callback(lambda: self._forget(session)):
+            self._forget(session)
+        return stream.run(session)
+
+    def _runner(self) -> Runner:
+        return Greenlets(self._transactions) if self._chaincode.cooperative else Threads(self._pool)
 
     def _forget(self, session: Session) -> None:
-        session.lose("the stream was closed")
         with self._lock:
             self._sessions.discard(session)
-
-
-def _read(session: Session, requests: Iterator[bytes]) -> None:
-    reason = "the peer closed the stream"
-    try:
-        for raw in requests:
-            session.receive(raw)
-    except ShimError as error:
-        reason = str(error)
-    except Exception as error:  # grpc raises a bare RpcError when the stream breaks, whatever the cause
-        reason = f"the stream broke ({type(error).__name__})"
-    session.lose(reason)

@@ -2,22 +2,23 @@
 
     created ──REGISTERED──▶ established ──READY──▶ ready ──▶ TRANSACTION, RESPONSE, ERROR, KEEPALIVE
 
-One thread reads (it calls `receive`), one thread writes (it drains `outgoing`), and each transaction runs in
-a thread of the pool. Only the writer touches the stream's sending half: gRPC does not allow two writers.
+The stream calls `receive` and `lose`, always in one thread; transactions run there or in threads of their own
+(`running.py`). All send through the stream, which puts one message after the other: gRPC does not allow two
+writers.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from queue import SimpleQueue
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from chaincode.shim import wire
 from chaincode.shim.context import Context
 from chaincode.shim.contract import Response, error_response
 from chaincode.shim.errors import StreamError, encode_error
+from chaincode.shim.running import Runner
+from chaincode.shim.stream import Stream
 from chaincode.shim.transaction import Transaction
 from chaincode.shim.writes import PeerLimits
 
@@ -30,6 +31,7 @@ class Chaincode(Protocol):
     """What a session serves; its name is in the log."""
 
     name: ClassVar[str]
+    cooperative: ClassVar[bool]
 
     def invoke(self, ctx: Context) -> Response:
         """Run one transaction; raises nothing but StreamError."""
@@ -39,31 +41,28 @@ class Chaincode(Protocol):
 class Session:
     """One conversation with one peer."""
 
-    def __init__(self, chaincode: Chaincode, chaincode_id: str, pool: Executor, peer: str) -> None:
+    def __init__(
+        self, chaincode: Chaincode, chaincode_id: str, runner: Runner, stream: Stream, peer: str
+    ) -> None:
         self._chaincode = chaincode
         self._label = chaincode.name
-        self._pool = pool
+        self._runner = runner
+        self._stream = stream
         self._peer = peer
         self._state = "created"
         self._limits = PeerLimits()
-        self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
         self._running: dict[tuple[str, str], Transaction] = {}
         self._changed = threading.Condition()
         self._stopping = False
         registration = wire.chaincode.ChaincodeID(name=chaincode_id).SerializeToString()
-        self._outbox.put(wire.Message(type=wire.Message.REGISTER, payload=registration).SerializeToString())
-
-    def outgoing(self) -> Iterator[bytes]:
-        """Yield the messages for the peer, in order, until the session ends."""
-        while (message := self._outbox.get()) is not None:
-            yield message
+        stream.send(wire.Message(type=wire.Message.REGISTER, payload=registration).SerializeToString())
 
     def receive(self, raw: bytes) -> None:
-        """Act on one message of the peer; never blocks."""
+        """Act on one message of the peer."""
         message = wire.parse(wire.Message, raw)
         kind = message.type
         if kind == wire.Message.KEEPALIVE:
-            self._outbox.put(raw)
+            self._stream.send(raw)
         elif self._state == "ready" and kind in (wire.Message.RESPONSE, wire.Message.ERROR):
             self._answer(message)
         elif self._state == "ready" and kind in (wire.Message.TRANSACTION, wire.Message.INIT):
@@ -85,7 +84,7 @@ class Session:
         with self._changed:
             self._stopping = True
             finished = self._changed.wait_for(lambda: not self._running, seconds)
-        self._outbox.put(None)
+        self._stream.close()
         return finished
 
     def lose(self, reason: str) -> None:
@@ -98,10 +97,11 @@ class Session:
         log.info("%s stream ended peer=%s running=%d: %s", self._label, self._peer, len(running), reason)
         for transaction in running:
             transaction.lose(reason)
-        self._outbox.put(None)
+        self._runner.close()
+        self._stream.close()
 
     def _begin(self, message: Any) -> None:
-        transaction = Transaction(message.channel_id, message.txid, self._outbox.put)
+        transaction = Transaction(message.channel_id, message.txid, self._stream.send, self._runner.waiter())
         key = (message.channel_id, message.txid)
         with self._changed:
             if self._state == "lost":
@@ -117,7 +117,7 @@ class Session:
             sentence = encode_error("UNAVAILABLE", "the chaincode is stopping; try again")
             self._complete(transaction, Response(503, message=sentence), None)
         else:
-            self._pool.submit(self._run, transaction, message)
+            self._runner.start(partial(self._run, transaction, message))
 
     def _answer(self, message: Any) -> None:
         transaction = self._running.get((message.channel_id, message.txid))

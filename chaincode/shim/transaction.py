@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from chaincode.shim import wire
 from chaincode.shim.errors import PeerError, SizeError, StreamError
+from chaincode.shim.running import Waiter
 
 # A peer reads and writes messages of 100 MiB; a larger one ends the stream for every transaction on it.
 MAX_MESSAGE = 100 * 1024 * 1024
@@ -21,12 +21,12 @@ class Transaction:
     of one contract queue up here instead of vanishing there.
     """
 
-    def __init__(self, channel: str, tx_id: str, send: Callable[[bytes], None]) -> None:
+    def __init__(self, channel: str, tx_id: str, send: Callable[[bytes], None], waiter: Waiter) -> None:
         self.channel = channel
         self.tx_id = tx_id
         self.finished = False
         self._send = send
-        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._waiter = waiter
         self._turn = threading.Lock()
         self._lost: StreamError | None = None
 
@@ -36,12 +36,11 @@ class Transaction:
             if self._lost:
                 raise self._lost
             self.send(kind, payload)
-            try:
-                answer = self._answers.get(timeout=ANSWER_SECONDS)
-            except Empty:
+            answer = self._waiter.wait(ANSWER_SECONDS)
+            if answer is None:
                 # A late answer must not be taken for the answer to a later request.
                 self._lost = StreamError(f"the peer left a request unanswered for {ANSWER_SECONDS:.0f} s")
-                raise self._lost from None
+                raise self._lost
         if isinstance(answer, StreamError):
             raise answer
         if answer.type == wire.Message.RESPONSE:
@@ -62,9 +61,9 @@ class Transaction:
 
     def answer(self, message: Any) -> None:
         """Deliver the peer's answer to the waiting call."""
-        self._answers.put(message)
+        self._waiter.wake(message)
 
     def lose(self, reason: str) -> None:
         """Wake the waiting call, and refuse later ones: the peer is gone."""
         self._lost = StreamError(reason)
-        self._answers.put(self._lost)
+        self._waiter.wake(self._lost)

@@ -4,6 +4,7 @@ Reads of a Fabric transaction never see its own writes, so sending them late cha
 observe, and a contract that fails sends none.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,50 +36,36 @@ class PeerLimits:
         )
 
 
-class Writes:
-    """Pending puts and deletes, the last one per key."""
+def send_writes(transaction: Transaction, writes: Mapping[str, bytes | None], limits: PeerLimits) -> None:
+    """Send values and deletes (None), in batches where the peer announced them, else key by key."""
+    if limits.write_keys:
+        _send_batches(transaction, writes, limits.write_keys)
+    else:
+        for key, value in writes.items():
+            _write_one(transaction, key, value)
 
-    def __init__(self) -> None:
-        self._pending: dict[str, bytes | None] = {}
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def put(self, key: str, value: bytes) -> None:
-        """Remember a value for a key."""
-        self._pending[key] = value
-
-    def delete(self, key: str) -> None:
-        """Remember that a key goes."""
-        self._pending[key] = None
-
-    def flush(self, transaction: Transaction, limits: PeerLimits) -> None:
-        """Send what is pending, in batches where the peer announced them, key by key where it did not."""
-        if limits.write_keys:
-            self._flush_batches(transaction, limits.write_keys)
-        else:
-            for key, value in self._pending.items():
-                _write_one(transaction, key, value)
-        self._pending.clear()
-
-    def _flush_batches(self, transaction: Transaction, max_keys: int) -> None:
-        batch, count, size = wire.shim.WriteBatchState(), 0, 0
-        for key, value in self._pending.items():
-            weight = len(key) * 4 + len(value or b"")
-            if count == max_keys or (count and size + weight > BATCH_BYTES):
-                _write_batch(transaction, batch)
-                batch, count, size = wire.shim.WriteBatchState(), 0, 0
-            # Records made in place; making them first and passing them in copies each one.
-            record = batch.rec.add()
-            record.key = key
-            if value is None:
-                record.type = DELETE
-            else:
-                record.type = PUT
-                record.value = value
-            count, size = count + 1, size + weight
-        if count:
+def _send_batches(transaction: Transaction, writes: Mapping[str, bytes | None], max_keys: int) -> None:
+    batch, count, size = wire.shim.WriteBatchState(), 0, 0
+    add = batch.rec.add
+    for key, value in writes.items():
+        weight = len(key) * 4 + len(value or b"")
+        if count == max_keys or (count and size + weight > BATCH_BYTES):
             _write_batch(transaction, batch)
+            batch, count, size = wire.shim.WriteBatchState(), 0, 0
+            add = batch.rec.add
+        # Records made in place; making them first and passing them in copies each one.
+        record = add()
+        record.key = key
+        if value is None:
+            record.type = DELETE
+        else:
+            record.type = PUT
+            record.value = value
+        count += 1
+        size += weight
+    if count:
+        _write_batch(transaction, batch)
 
 
 def _write_batch(transaction: Transaction, batch: Any) -> None:

@@ -2,10 +2,12 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import grpc
 import pytest
 
+from chaincode.probe import Probe
 from chaincode.shim import (
     ChaincodeServer,
     Context,
@@ -13,15 +15,30 @@ from chaincode.shim import (
     MisuseError,
     Tls,
     evaluate,
+    stream,
     submit,
     transaction,
     wire,
 )
-from chaincode.shim.server import STREAMS
+from chaincode.shim.server import STREAMS, TRANSACTIONS
 from chaincode.shim.session import Session
 
 M = wire.Message
 WAIT = 20
+
+
+@pytest.fixture(params=["direct", "queue"], autouse=True)
+def way(request, monkeypatch):
+    """Run every test on both kinds of stream: gRPC's own operations, and its public interface alone."""
+    if request.param == "queue":
+        monkeypatch.setattr(stream, "operations_of", lambda _: None)
+    return request.param
+
+
+class Threaded(Probe):
+    """The probe with a thread for each transaction."""
+
+    cooperative = False
 
 
 class Held(Contract):
@@ -57,6 +74,12 @@ class Held(Contract):
         except Exception as error:
             self.errors.append(error)
             raise
+
+
+class Turns(Held):
+    """The same with greenlets, which a test holds by leaving their requests unanswered."""
+
+    cooperative = True
 
 
 def test_chaincode_registers_under_its_package_id(peer):
@@ -101,7 +124,9 @@ def test_init_is_served_like_a_transaction(peer):
     assert peer.run("put", "a", "1", kind=M.INIT).writes == {"a": b"1"}
 
 
-def test_1000_concurrent_transactions_all_complete_with_their_own_answer(peer):
+@pytest.mark.parametrize("contract", [Probe, Threaded])
+def test_1000_concurrent_transactions_all_complete_with_their_own_answer(serve, contract):
+    _, peer = serve(contract())
     peer.state.update({f"k{n}": f"v{n}".encode() for n in range(1000)})
     futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(1000)]
     assert [future.result(WAIT).payload for future in futures] == [f"v{n}".encode() for n in range(1000)]
@@ -125,6 +150,34 @@ def test_threads_of_one_transaction_take_turns(serve):
     assert not peer.dropped
 
 
+def test_cooperative_transactions_run_in_parallel(serve):
+    _, peer = serve()
+    held = Requests(peer)
+    futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(300)]
+    assert wait_until(lambda: len(held.asked) == TRANSACTIONS)
+    assert not any(future.done() for future in futures)
+    held.answer(b"v")
+    assert all(future.result(WAIT).payload == b"v" for future in futures)
+
+
+def test_cooperative_contract_that_calls_the_peer_from_a_thread_is_told_so(serve):
+    class Wrong(Turns):
+        @evaluate
+        def elsewhere(self, ctx: Context) -> None:
+            def read() -> None:
+                with suppress(MisuseError):
+                    self.read(ctx, "k")
+
+            thread = threading.Thread(target=read)
+            thread.start()
+            thread.join()
+
+    contract = Wrong()
+    _, peer = serve(contract)
+    assert peer.run("elsewhere").status == 200
+    assert contract.errors[0].code == "MISUSE"
+
+
 def test_two_peers_share_one_server(serve):
     server, first = serve()
     second = serve.connect(server.address)
@@ -138,8 +191,9 @@ def test_answer_to_no_request_is_ignored(peer):
     assert peer.run("metadata").status == 200
 
 
-def test_e1_lost_stream_wakes_transactions_that_wait(serve, caplog):
-    contract = Held()
+@pytest.mark.parametrize("kind", [Held, Turns])
+def test_e1_lost_stream_wakes_transactions_that_wait(serve, caplog, kind):
+    contract = kind()
     _, peer = serve(contract)
     asked = threading.Event()
     peer.script[M.GET_STATE] = lambda *_: asked.set()
@@ -159,6 +213,20 @@ def test_request_left_unanswered_ends_the_transactions_wait(serve, monkeypatch):
     peer.begin("read", "k")
     assert wait_until(lambda: contract.errors)
     assert contract.errors[0].code == "STREAM_LOST"
+
+
+def test_cooperative_request_left_unanswered_ends_with_the_next_transaction(serve, monkeypatch):
+    monkeypatch.setattr(transaction, "ANSWER_SECONDS", 0.0)
+    contract = Turns()
+    _, peer = serve(contract)
+    held = Requests(peer)
+    first = peer.begin("read", "k")
+    assert wait_until(lambda: held.asked)
+    assert peer.run("metadata").status == 200
+    assert contract.errors[0].code == "STREAM_LOST"
+    held.answer(b"late")
+    assert peer.run("metadata").status == 200
+    assert not first.done()
 
 
 def test_streams_beyond_the_limit_are_refused_and_the_others_served(serve):
@@ -202,10 +270,26 @@ def test_graceful_stop_lets_running_transactions_finish(serve):
     assert peer.ended.wait(WAIT)
 
 
+def test_graceful_stop_lets_cooperative_transactions_finish(serve):
+    server, peer = serve()
+    held = Requests(peer)
+    running = peer.begin("get", "k")
+    assert wait_until(lambda: held.asked)
+    finished = []
+    stopping = threading.Thread(target=lambda: finished.append(server.stop(WAIT)))
+    stopping.start()
+    assert wait_until(lambda: peer.run("metadata").status == 503)
+    held.answer(b"v")
+    assert running.result(WAIT).payload == b"v"
+    stopping.join(WAIT)
+    assert finished == [True]
+    assert peer.ended.wait(WAIT)
+
+
 def test_second_call_of_a_transaction_may_come_before_the_first_has_been_cleared_away(serve, monkeypatch):
     cleared = threading.Event()
     monkeypatch.setattr(Session, "_log", lambda *_: cleared.wait(WAIT))
-    _, peer = serve()
+    _, peer = serve(Threaded())
     assert peer.run("put", "a", "1", tx="t").status == 200
     assert peer.run("put", "b", "2", tx="t").status == 200
     cleared.set()
@@ -219,6 +303,17 @@ def test_stop_reports_transactions_it_had_to_abandon(serve):
     assert contract.entered.acquire(timeout=WAIT)
     assert server.stop(0.1) is False
     contract.release.set()
+
+
+def test_stop_abandons_a_cooperative_transaction_and_tells_it(serve):
+    contract = Turns()
+    server, peer = serve(contract)
+    held = Requests(peer)
+    peer.begin("read", "k")
+    assert wait_until(lambda: held.asked)
+    assert server.stop(0.1) is False
+    assert wait_until(lambda: contract.errors)
+    assert contract.errors[0].code == "STREAM_LOST"
 
 
 def test_two_servers_on_one_port_are_refused(serve):
@@ -256,6 +351,23 @@ def test_tls_without_client_roots_is_refused(authority):
 
 def test_tls_key_is_not_in_the_repr(authority):
     assert "PRIVATE" not in repr(Tls(*authority.issue("server"), authority.pem))
+
+
+class Requests:
+    """Reads that the peer leaves unanswered until the test lets it go on."""
+
+    def __init__(self, peer):
+        self.asked, self._go, self._value = [], threading.Event(), None
+        peer.script[M.GET_STATE] = self._hold
+
+    def answer(self, value):
+        self._value = value
+        self._go.set()
+
+    def _hold(self, _peer, message):
+        self.asked.append(message)
+        assert self._go.wait(WAIT)
+        return M.RESPONSE, self._value
 
 
 def serve_tls(serve, authority):
