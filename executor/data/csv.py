@@ -17,8 +17,8 @@ from executor.data.columns import Columns
 from executor.data.source import check_cells, read_file
 from executor.errors import DatasetError
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null"})
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+MISSING = frozenset({"", "na", "n/a", "nan", "+nan", "-nan", "null"})
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 COMPRESSED = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 Floats = npt.NDArray[np.float64]

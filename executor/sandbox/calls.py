@@ -35,7 +35,7 @@ def calling(what: str) -> Iterator[None]:
             raise SandboxError(
                 "SANDBOX_REFUSED",
                 f"the engine refused to {what}: {_said(error)}",
-                "Choose limits this host can give, and an image with the learner in it.",
+                "Choose limits this host can give, an image with the learner in it, and a free name.",
             ) from error
 
 

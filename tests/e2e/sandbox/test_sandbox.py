@@ -79,13 +79,14 @@ def test_f3_no_capability_no_device_no_mount(sandboxes: Sandboxes, seen: Any) ->
 # --- F4 to F6: data, file system, network
 
 
-def test_f4_f5_data_state_and_image_cannot_be_written(sandboxes: Sandboxes) -> None:
+def test_f4_f5_f10_data_state_and_image_cannot_be_written(sandboxes: Sandboxes) -> None:
     found = sandboxes.told("write")
     for what in ("write", "truncate", "remove", "change mode"):
         refused(found[what])
     refused({"run": found["run from /tmp"]})
     assert "done" in found["write to /tmp"]
     assert (sandboxes.folder / "state").read_text() == "state"
+    assert {path.name for path in sandboxes.folder.iterdir()} == {"rows", "state", "broker.sock"}
     assert (sandboxes.folder / "broker.sock").stat().st_mode & 0o777 == 0o666
 
 
@@ -157,6 +158,11 @@ def test_f11_exit_0_without_a_result(sandboxes: Sandboxes) -> None:
 def test_f12_exit_code_of_the_learner_arrives(sandboxes: Sandboxes, code: int) -> None:
     outcome = sandboxes.run("leave", code=code).outcome
     assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (code, False, False)
+
+
+def test_f12_learner_that_never_reads_its_key_still_has_an_exit_code(sandboxes: Sandboxes) -> None:
+    codes = {sandboxes.run("leave", code=71, early=True).outcome.exit_code for _ in range(5)}
+    assert codes == {71}
 
 
 def test_f12_crash_is_no_memory_kill(sandboxes: Sandboxes) -> None:

@@ -1,5 +1,7 @@
 """A node's private data: accepted whole with a defined meaning, or refused with where and remedy."""
 
+import contextlib
+import io
 import os
 import random
 from collections.abc import Callable
@@ -10,8 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from executor.data import Dataset, load, source
+from executor.data import csv as csv_reader
+from executor.data.columns import Columns
 from executor.data.dataset import load_features
 from executor.errors import DatasetError
 from executor.exits import DATA_UNUSABLE, exit_code
@@ -285,6 +291,26 @@ def test_rows_without_label_can_be_read_to_be_scored(csv: Any, parquet: Any) -> 
 
 
 # --- Hostile and damaged files
+
+CELLS = (
+    st.text("0123456789.+-eEnaifxN_ \"'\u0661\x0c\r", max_size=5) | st.floats().map(repr) | st.just("-nan")
+)
+
+
+@given(st.lists(st.tuples(CELLS, st.sampled_from(["0", "1", "1.0", " 1", "", "2"])), min_size=1, max_size=3))
+def test_fast_reader_gives_what_the_checked_one_gives(rows: list[tuple[str, str]]) -> None:
+    text = "".join(f"{cell},{label}\n" for cell, label in rows)
+    columns = Columns(Path("rows.csv"), ["a", "Class"], "Class")
+    fast = csv_reader._read_fast(io.StringIO(text, newline=""), ",", columns)
+    if fast is not None:
+        checked = csv_reader._read_checked(io.StringIO(text, newline=""), ",", columns)
+        np.testing.assert_array_equal(fast, checked)
+
+
+@given(st.binary(max_size=60), st.sampled_from([b"", b"a,Class\n1,0\n", b"a;b;Class\n", b"\xef\xbb\xbf"]))
+def test_no_bytes_crash_the_reader(raw: bytes, start: bytes) -> None:
+    with contextlib.suppress(DatasetError):
+        csv_reader.parse(Path("rows.csv"), start + raw, "Class")
 
 
 def test_size_is_refused_before_anything_is_read(csv: Any, parquet: Any, monkeypatch: Any) -> None:
