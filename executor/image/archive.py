@@ -15,6 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+from docker import DockerClient
+
+from executor.engine import asking
 from executor.errors import EngineError
 from protocol.digest import Digest
 
@@ -74,6 +77,27 @@ class SavedImage:
         if stream is None:
             raise KeyError(name)
         return stream
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield a directory for archives, gone afterwards; a disk that has no room for them is an EngineError."""
+    try:
+        with TemporaryDirectory(prefix="attestree-image-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise EngineError(
+            "IMAGE_ARCHIVE",
+            f"the image could not be kept on this disk: {error}",
+            "Free three times the image's size, or let TMPDIR name a directory that has it",
+        ) from error
+
+
+def save(client: DockerClient, image: str, path: Path) -> None:
+    """Have the engine write an image into a file."""
+    with asking("save the image"), path.open("wb") as stream:
+        for block in client.images.get(image).save(chunk_size=_BLOCK):
+            stream.write(block)
 
 
 def rewrite(source: Path, target: Path, tags: tuple[str, ...]) -> Digest:

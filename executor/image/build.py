@@ -7,12 +7,14 @@
 5  the engine loads it; the id must be the one that was computed
 """
 
+import os
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import IO, Any
+from uuid import uuid4
 
 from docker import DockerClient
 from docker.errors import ImageNotFound
@@ -20,16 +22,17 @@ from docker.models.images import Image
 
 from executor.engine import asking, misnamed
 from executor.errors import EngineError
-from executor.image.archive import rewrite
+from executor.image.archive import rewrite, save, scratch
 from executor.image.context import Sources
 from executor.image.progress import Say
 from executor.network import ROOT
 from protocol.digest import Digest
+from protocol.errors import DigestError
 
 NAME = "attestree/learner"
 LABEL = "attestree.source"
-_STAGE = "attestree.stage=learner"
-_BLOCK = 1 << 21
+_STAGE = "attestree.stage"
+_OLD = "1h"
 
 
 @dataclass(frozen=True)
@@ -64,34 +67,74 @@ def build(
     base = _ask_network("python-base")
     with asking("look up the base image"):
         key = sources.key(client.images.get(base).attrs["RootFS"]["Layers"])
-    image = None if force else find_built(client, key)
+    image = None if force else _find_built(client, key)
     built = image is None
     if image is None:
         image = _build(client, say, sources, base, key)
+        _remember(key, str(image.id))
     repository, _, version = tag.rpartition(":")
     with asking("tag the image"):
         image.tag(repository, version)
     return Built(Digest.parse(str(image.id)), tag, key, image.attrs["Size"], built, tuple(sources.changed()))
 
 
-def find_built(client: DockerClient, key: str) -> Image | None:
-    """Find an image that carries the key of its sources."""
+def _find_built(client: DockerClient, key: str) -> Image | None:
+    """Find the image of an earlier build by the id that was noted then.
+
+    Not by its label: whatever is made from the learner image, altered or not, inherits that.
+    """
+    try:
+        noted = Digest.parse(_note(key).read_text().strip())
+    except (OSError, DigestError):
+        return None
     with asking("list images"):
-        return next(iter(client.images.list(filters={"label": f"{LABEL}={key}"})), None)
+        try:
+            return client.images.get(str(noted))
+        except ImageNotFound:
+            return None
+
+
+def _remember(key: str, image_id: str) -> None:
+    """Note which image the sources gave; whoever cannot write here builds every time."""
+    with suppress(OSError):
+        note = _note(key)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        part = note.with_suffix(f".{uuid4().hex}")
+        part.write_text(f"{image_id}\n")
+        part.rename(note)
+
+
+def _note(key: str) -> Path:
+    """Where network/lib/common.sh keeps what was built, too."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("ATTESTREE_CACHE") or Path(home, "attestree"), "images", key)
 
 
 def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str) -> Image:
     wheels = Path(_ask_network("wheels", "learner"))
-    image_id = _run_dockerfile(client, say, sources.archive(wheels), base, key)
+    stage = uuid4().hex
     try:
-        return _fix(client, say, image_id)
+        arguments = {"BASE": base, "STAGE": stage}
+        image_id = _run_dockerfile(client, say, sources.archive(wheels), arguments, key)
+        try:
+            return _fix(client, say, image_id)
+        finally:
+            with asking("remove the image as it was built"):
+                client.images.remove(image_id)
     finally:
-        with asking("remove what the build left"):
-            client.images.remove(image_id)
-            client.images.prune(filters={"dangling": True, "label": _STAGE})
+        _clear(client, stage)
 
 
-def _run_dockerfile(client: DockerClient, say: Say, context: IO[bytes], base: str, key: str) -> str:
+def _clear(client: DockerClient, stage: str) -> None:
+    """Remove the stage that this build left, and what killed builds left; running builds keep theirs."""
+    with asking("remove what the build left"):
+        client.images.prune(filters={"dangling": True, "label": f"{_STAGE}={stage}"})
+        client.images.prune(filters={"dangling": True, "label": _STAGE, "until": _OLD})
+
+
+def _run_dockerfile(
+    client: DockerClient, say: Say, context: IO[bytes], arguments: dict[str, str], key: str
+) -> str:
     """Have the engine build, and return the id of what came out."""
     said: list[str] = []
     image_id = ""
@@ -105,7 +148,7 @@ def _run_dockerfile(client: DockerClient, say: Say, context: IO[bytes], base: st
             rm=True,
             forcerm=True,
             network_mode="none",
-            buildargs={"BASE": base},
+            buildargs=arguments,
             labels={LABEL: key},
         ):
             if "error" in event:
@@ -123,12 +166,10 @@ def _run_dockerfile(client: DockerClient, say: Say, context: IO[bytes], base: st
 
 def _fix(client: DockerClient, say: Say, built: str) -> Image:
     """Replace what was built by its one form."""
-    with TemporaryDirectory(prefix="attestree-image-") as folder:
-        saved, fixed = Path(folder, "saved.tar"), Path(folder, "fixed.tar")
+    with scratch() as folder:
+        saved, fixed = folder / "saved.tar", folder / "fixed.tar"
         say("build: saving")
-        with asking("save the image"), saved.open("wb") as stream:
-            for block in client.images.get(built).save(chunk_size=_BLOCK):
-                stream.write(block)
+        save(client, built, saved)
         say("build: fixing times and order")
         image_id = rewrite(saved, fixed, ())
         saved.unlink()

@@ -14,6 +14,7 @@ from docker.errors import APIError, ImageNotFound
 from executor.engine import asking, keeps_manifests, misnamed
 from executor.errors import EngineError, IntegrityError
 from protocol.digest import Digest
+from protocol.errors import RecordError
 from protocol.image import Image
 
 _UNAVAILABLE = "Bring the registry up, or load the image from a copy: what counts is its id on the ledger"
@@ -33,15 +34,11 @@ class RegisteredImage:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "RegisteredImage":
         """Read the record that the image chaincode returns."""
-        image = Image.parse(**record["image"])
-        return cls(
-            image.name,
-            image.version,
-            image.repository,
-            image.manifest_digest,
-            image.image_id,
-            str(record["status"]),
-        )
+        try:
+            image, status = Image.parse(**record["image"]), str(record["status"])
+        except (KeyError, TypeError) as error:
+            raise RecordError("RECORD_FIELDS", f"the record of an image is incomplete: {error!r}") from error
+        return cls(image.name, image.version, image.repository, image.manifest_digest, image.image_id, status)
 
     @property
     def by_digest(self) -> str:

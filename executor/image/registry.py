@@ -1,6 +1,7 @@
 """A registry, asked directly: what the engine says it pushed or pulled is compared with what is served."""
 
 import ssl
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
@@ -86,20 +87,19 @@ class Registry:
         return Served(manifest.digest, image.digest, image.config)
 
     def _get(self, path: str) -> bytes | None:
-        context = ssl.create_default_context(cafile=self.authority)
-        connection = HTTPSConnection(self.host, timeout=SECONDS, context=context)
         try:
-            connection.request("GET", path, headers={"Accept": ACCEPTED})
-            answer = connection.getresponse()
-            raw = answer.read(MAX_MANIFEST + 1)
-        except (OSError, HTTPException) as error:
+            context = ssl.create_default_context(cafile=self.authority)
+            with closing(HTTPSConnection(self.host, timeout=SECONDS, context=context)) as connection:
+                connection.request("GET", path, headers={"Accept": ACCEPTED})
+                answer = connection.getresponse()
+                raw = answer.read(MAX_MANIFEST + 1)
+        # Overflow: the ledger's grammar of ports has five digits, TCP's numbers end at 65535.
+        except (OSError, HTTPException, OverflowError) as error:
             raise EngineError(
                 "REGISTRY_UNREACHABLE",
                 f"the registry {self.host} does not answer: {error}",
                 "Start the network (network/up.sh), or check the registry's address",
             ) from error
-        finally:
-            connection.close()
         if answer.status == NOT_FOUND:
             return None
         if answer.status != OK or len(raw) > MAX_MANIFEST:

@@ -8,22 +8,18 @@
 
 import tarfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from docker import DockerClient
 
 from executor.engine import asking
 from executor.errors import EngineError, IntegrityError
-from executor.image.archive import SavedImage
+from executor.image.archive import SavedImage, save, scratch
 from executor.image.check import RegisteredImage, local_id
 from executor.image.manifest import Platform
 from executor.image.reference import split_repository
 from executor.image.registry import Registry
 from protocol.digest import Digest
-
-_BLOCK = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -118,11 +114,9 @@ def _engine(client: DockerClient, made: Verification) -> None:
 
 def _files(client: DockerClient, made: Verification) -> None:
     """Hash what the engine keeps: an id names content only as long as nobody wrote below the engine."""
-    with TemporaryDirectory(prefix="attestree-image-") as folder:
-        path = Path(folder, "saved.tar")
-        with asking("save the image"), path.open("wb") as stream:
-            for block in client.images.get(str(made.registered.image_id)).save(chunk_size=_BLOCK):
-                stream.write(block)
+    with scratch() as folder:
+        path = folder / "saved.tar"
+        save(client, str(made.registered.image_id), path)
         with tarfile.open(path, "r:") as archive:
             saved = SavedImage.read(archive)
             made.add("engine, configuration", saved.image_id, made.registered.image_id)

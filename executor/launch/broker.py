@@ -38,6 +38,9 @@ class Desk(Protocol):
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         """Keep the state and put the signed result on the ledger."""
 
+    def stop(self) -> None:
+        """Wait for nobody any more: the learner is gone."""
+
 
 class Broker:
     """Serves a desk on a socket, in a thread of its own, until the learner is done or gone."""
@@ -64,6 +67,7 @@ class Broker:
 
     def close(self) -> None:
         """Hang up and wait until a request that is under way has been answered by the ledger."""
+        self._desk.stop()
         for end in (self._listener, self._connection):
             if end is not None:
                 _shut(end)

@@ -42,6 +42,7 @@ class TaskDesk:
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
     result: RoundResult | None = field(default=None, init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
 
     @property
     def key(self) -> VerifyKey:
@@ -83,6 +84,10 @@ class TaskDesk:
         self.completed = self.ledger.execution.complete(self.plan.terms.task, result, signature).receipt
         self.result = read
 
+    def stop(self) -> None:
+        """Wait for nobody any more: the learner is gone."""
+        self._stopped.set()
+
     def _verify(self, action: Action, payload: bytes, signature: bytes) -> None:
         said = statement(self.plan.terms.task, self.opening, action, Digest.of(payload))
         verify_statement(self.key, said, signature)
@@ -103,7 +108,9 @@ class TaskDesk:
                 return None
             return _offers(found["slots"])
 
-        return wait_until(self.ledger, task.process, check, self.seconds)
+        return wait_until(
+            self.ledger, task.process, check, self.seconds, "the neighbours", stop=self._stopped
+        )
 
     def _slots_now(self) -> list[Offer]:
         neighbours = self.plan.terms.context["neighbours"]

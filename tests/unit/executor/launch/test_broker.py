@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +25,10 @@ SIGNATURE = bytes(64)
 class RecordingDesk:
     """A desk that answers and remembers; one that refuses to share if told to."""
 
-    def __init__(self, refuses: bool = False) -> None:
+    def __init__(self, refuses: bool = False, waits: bool = False) -> None:
+        self.waits = waits
         self.heard: list[tuple[str, ...]] = []
+        self.stopped = threading.Event()
         self.refuses = refuses
 
     def task(self) -> TaskAnswer:
@@ -39,10 +42,16 @@ class RecordingDesk:
 
     def slots(self) -> SlotsAnswer:
         self.heard.append(("slots",))
+        if self.waits:
+            self.stopped.wait(60)
+            raise ConnectionAbortedError
         return SlotsAnswer((), Share(()).to_bytes())
 
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         self.heard.append(("complete", result.hex(), state.hex()))
+
+    def stop(self) -> None:
+        self.stopped.set()
 
 
 @contextmanager
@@ -143,6 +152,17 @@ def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(tmp_path: Path) -> 
     with serving(tmp_path, desk) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         learner.close()
+    assert broker.failure is None
+
+
+def test_closing_ends_a_wait_for_neighbours(tmp_path: Path) -> None:
+    desk = RecordingDesk(waits=True)
+    with serving(tmp_path, desk) as (broker, learner):
+        ask(learner, Request(Verb.TASK))
+        ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
+        learner.sendall(Request(Verb.SLOTS).to_bytes())
+        learner.close()
+    assert desk.stopped.is_set()
     assert broker.failure is None
 
 
