@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ class Federation:
     data: Path
     rows: int
 
+    def launch(self, process: str, organisation: str) -> list[str]:
+        """Return the command that runs one round of the organisation's node."""
+        chosen = ["--process", process, "--organisation", organisation, "--data", f"{self.data}/{{node}}.csv"]
+        return [EXECUTOR, "launch", *chosen]
+
     def start(self, process: str, rounds: int, synchronous: bool) -> str:
         """Propose, accept and start a process; returns its id."""
         spec = self.data / f"{process}.yaml"
@@ -56,7 +62,7 @@ class Federation:
         )
         run(EXECUTOR, "process", "create", "--spec", str(spec))
         for name in NODES:
-            run("network/peer.sh", name, "--", "channel", "getinfo", "-c", "attestree")
+            _wait_for(process, name)
             run(EXECUTOR, "process", "accept", process, "--organisation", name)
         run(EXECUTOR, "process", "start", process)
         return process
@@ -86,6 +92,15 @@ def run(*command: str) -> str:
     if ran.returncode != 0:
         raise SystemExit(f"{' '.join(command)} exited with {ran.returncode}\n{ran.stdout}\n{ran.stderr}")
     return ran.stdout
+
+
+def _wait_for(process: str, organisation: str) -> None:
+    """Return when the organisation's peer has the process too."""
+    command = (EXECUTOR, "process", "status", process, "--organisation", organisation)
+    end = time.monotonic() + 60
+    while subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode != 0:
+        if time.monotonic() > end:
+            raise SystemExit(f"{organisation} does not hear of {process}")
 
 
 class LearnerMemory:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench._launch_network import NODES, LearnerMemory, federation, run
+from bench._launch_network import NODES, Federation, LearnerMemory, federation, run
 from bench.report import Goal, Report
 from executor.gateway import Gateway
 from executor.network import Network
@@ -32,10 +32,12 @@ def measure() -> Report:
         commit = _commit_seconds()
         process = running.start("alone", rounds=ROUNDS, synchronous=False)
         with LearnerMemory() as memory:
-            rounds = [_launch(process, "org1", Path(directory)) for _ in range(ROUNDS)]
+            rounds = [_launch(running, process, Path(directory)) for _ in range(ROUNDS)]
         together = running.start("together", rounds=TOGETHER, synchronous=True)
-        four = statistics.median(_all_at_once(together) for _ in range(TOGETHER))
+        four = statistics.median(_all_at_once(running, together) for _ in range(TOGETHER))
         sizes = _transaction_sizes([each["transactions"] for each in rounds])
+    wall = statistics.median(each["wall"] for each in rounds)
+    learner = statistics.median(each["learner_seconds"] for each in rounds)
     beyond = statistics.median(each["wall"] - each["learner_seconds"] for each in rounds)
     allowed = 2 * bare + 3 * commit
     return Report(
@@ -43,15 +45,11 @@ def measure() -> Report:
         ratios={
             "cost beyond the learner / (2 bare runs + 3 commits)": beyond / allowed,
             "cost beyond the learner / bare run": beyond / bare,
-            "four nodes at once / one node": four / statistics.median(each["wall"] for each in rounds),
+            "four nodes at once / one node": four / wall,
         },
         figures={
-            "round of one node, the command from start to end (s)": statistics.median(
-                each["wall"] for each in rounds
-            ),
-            "of which the learner computes (s)": statistics.median(
-                each["learner_seconds"] for each in rounds
-            ),
+            "round of one node, the command from start to end (s)": wall,
+            "of which the learner computes (s)": learner,
             "cost beyond the learner (s)": beyond,
             "bare docker run of the image (s)": bare,
             "one commit (s)": commit,
@@ -89,10 +87,10 @@ def _commit_seconds() -> float:
         gateway.close()
 
 
-def _launch(process: str, organisation: str, directory: Path) -> dict[str, Any]:
+def _launch(running: Federation, process: str, directory: Path) -> dict[str, Any]:
     """Run one round and return its summary, with the time and the memory of the whole command."""
     out = directory / "launch.json"
-    command = [".venv/bin/executor", "launch", "--process", process, "--organisation", organisation, "--json"]
+    command = [*running.launch(process, "org1"), "--json"]
     began = time.monotonic()
     with out.open("wb") as file:
         started = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE)
@@ -104,16 +102,10 @@ def _launch(process: str, organisation: str, directory: Path) -> dict[str, Any]:
     return {**summary, "wall": wall, "memory": usage.ru_maxrss * 1024}
 
 
-def _all_at_once(process: str) -> float:
+def _all_at_once(running: Federation, process: str) -> float:
     began = time.monotonic()
-    started = [
-        subprocess.Popen(
-            [".venv/bin/executor", "launch", "--process", process, "--organisation", organisation],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for organisation in NODES
-    ]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen(running.launch(process, name), **quiet) for name in NODES]
     if any(each.wait() != 0 for each in started):
         raise SystemExit(run(".venv/bin/executor", "process", "status", process))
     return time.monotonic() - began
