@@ -52,6 +52,10 @@ def main(target: Path) -> None:
     link_interpreter(target)
     for library in sorted(needed(target)):
         copy(library, target)
+    for settings in sorted(Path("/etc").glob("ld.so.conf*")):
+        shutil.copytree(settings, target / "etc" / settings.name) if settings.is_dir() else copy(
+            settings, target
+        )
     subprocess.run(["ldconfig", "-r", target], check=True)
     shutil.rmtree(target / "var", ignore_errors=True)
     compile_all(target)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from docker import DockerClient
 from support.channel import unique
-from support.images import forget
+from support.images import forget, pack
 from support.network import ROOT
 
 from executor.engine import engine
@@ -88,8 +88,22 @@ def test_an_image_of_the_same_sources_is_not_built_again(
     assert client.images.get(f"{name}:third").labels[LABEL] == built.source
 
 
+def test_an_altered_image_is_not_taken_for_the_built_one_by_the_label_it_inherits(
+    client: DockerClient, name: str, built: Built
+) -> None:
+    container = client.containers.create(str(built.image_id))
+    try:
+        container.put_archive("/", pack(extra=b"altered"))
+        altered = container.commit(name, "altered")
+    finally:
+        container.remove()
+    assert altered.labels[LABEL] == built.source
+    assert altered.id != str(built.image_id)
+    assert build(client, lambda _: None, tag=f"{name}:fourth").image_id == built.image_id
+
+
 def test_a_build_leaves_no_image_but_its_own(client: DockerClient, built: Built) -> None:
-    left = client.images.list(filters={"dangling": True, "label": "attestree.stage=learner"})
+    left = client.images.list(filters={"dangling": True, "label": "attestree.stage"})
     assert left == []
 
 
