@@ -93,7 +93,7 @@ def _launch(running: Federation, process: str, directory: Path) -> dict[str, Any
     command = [*running.launch(process, "org1"), "--json"]
     began = time.monotonic()
     with out.open("wb") as file:
-        started = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE)
+        started = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(started.pid, 0)
     wall = time.monotonic() - began
     if status != 0:
