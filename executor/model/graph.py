@@ -139,13 +139,16 @@ class _Arrays:
         self.leaves += leaves[ends].tolist()
 
     def _add_leaf(self, value: float) -> None:
-        """Append a tree without a split; the operator has none, so both ways lead to the one leaf."""
+        """Append a tree without a split as one whose both sides are alike; the operator knows no other.
+
+        Each side has a leaf of its own: ONNX Runtime 1.21 to 1.27 count a leaf with two parents wrongly.
+        """
         leaf = len(self.leaves)
         self.feature.append(0)
         self.threshold.append(0.0)
         self.missing.append(0)
         self.true.append(leaf)
         self.true_leaf.append(1)
-        self.false.append(leaf)
+        self.false.append(leaf + 1)
         self.false_leaf.append(1)
-        self.leaves.append(value)
+        self.leaves += [value, value]
