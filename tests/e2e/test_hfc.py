@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.channel import DIGESTS, IMAGE, REPOSITORY, unique
 from support.federation import nodes, running_process
-from support.orderers import Dying, Rejecting, serving
+from support.impostors import Dying, Rejecting, nesting_peer, orderer, serving
 from support.player import Player
 
 from executor.errors import UsageError
@@ -255,13 +255,13 @@ def test_peer_whose_tls_certificate_another_authority_issued_is_not_spoken_to(hf
 
 
 def test_rejection_by_an_orderer_is_an_error(hfc: HfcTransport, tmp_path: Path) -> None:
-    orderer = Rejecting()
+    rejecting = Rejecting()
     made = unique("1")
-    with serving(orderer, tmp_path) as address, pytest.raises(SubmitError) as caught:
+    with serving(orderer(rejecting), tmp_path) as address, pytest.raises(SubmitError) as caught:
         submit_to(hfc, address, made, 30)
     assert caught.value.code == "SUBMIT_FAILED"
     assert "BAD_REQUEST: not today" in caught.value.cause
-    assert len(orderer.received) == 1
+    assert len(rejecting.received) == 1
     with pytest.raises(StateError):
         hfc.evaluate("image", "Get", IMAGE, made)
 
@@ -269,19 +269,34 @@ def test_rejection_by_an_orderer_is_an_error(hfc: HfcTransport, tmp_path: Path) 
 def test_transaction_whose_orderer_died_has_an_unknown_outcome_and_is_sent_once(
     hfc: HfcTransport, tmp_path: Path
 ) -> None:
-    orderer = Dying()
-    with serving(orderer, tmp_path) as address, pytest.raises(CommitStatusError) as caught:
+    dying = Dying()
+    with serving(orderer(dying), tmp_path) as address, pytest.raises(CommitStatusError) as caught:
         submit_to(hfc, address, unique("1"), 4)
     assert caught.value.code == "COMMIT_UNKNOWN"
     assert len(caught.value.tx_id) == 64
-    assert len(orderer.received) == 1
-    assert caught.value.tx_id.encode() in orderer.received[0].payload
+    assert len(dying.received) == 1
+    assert caught.value.tx_id.encode() in dying.received[0].payload
 
 
-def submit_to(hfc: HfcTransport, orderer: dict[str, str], version: str, seconds: float) -> None:
+def test_nested_message_of_a_hostile_peer_is_an_error_and_not_a_crash(
+    hfc: HfcTransport, tmp_path: Path
+) -> None:
+    request = hfc._request("evaluate", 20, "image", "metadata")
+    with serving(nesting_peer, tmp_path) as address, pytest.raises(EvaluateError) as caught:
+        ask(request | {"peers": [address]})
+    assert caught.value.code == "EVALUATE_FAILED"
+    assert caught.value.details[0].msp == "ImpostorMSP"
+
+
+def ask(request: dict[str, Any]) -> dict[str, Any]:
+    with Worker(request) as worker:
+        return worker.answer()
+
+
+def submit_to(hfc: HfcTransport, address: dict[str, str], version: str, seconds: float) -> None:
     function, *arguments = registration(version)[1:]
     request = hfc._request("submit", seconds, "image", function, tuple(arguments))
-    with Worker(request | {"orderers": [orderer]}) as worker:
+    with Worker(request | {"orderers": [address]}) as worker:
         worker.answer()
 
 

@@ -1,8 +1,8 @@
-"""Orderers that misbehave, served with TLS on this host; the peers never hear of them."""
+"""Orderers and a peer that misbehave, served with TLS on this host; the network never hears of them."""
 
 import datetime
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,25 +38,39 @@ class Dying(Rejecting):
         yield ab_pb2.BroadcastResponse()
 
 
+def nesting_peer(server: grpc.Server) -> None:
+    """Make a server answer each proposal with groups within groups (CVE-2025-4565 of protobuf)."""
+    start_of_group = bytes([0x83, 0x06])
+    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: start_of_group * 5000)
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("protos.Endorser", {"ProcessProposal": handler})]
+    )
+
+
+def orderer(servicer: Rejecting) -> Callable[[grpc.Server], None]:
+    """Make a server an orderer."""
+    return lambda server: ab_pb2_grpc.add_AtomicBroadcastServicer_to_server(servicer, server)
+
+
 @contextmanager
-def serving(servicer: Rejecting, folder: Path) -> Iterator[dict[str, str]]:
-    """Serve an orderer on a free port; yields how an hfc worker is told of it."""
+def serving(role: Callable[[grpc.Server], None], folder: Path) -> Iterator[dict[str, str]]:
+    """Serve on a free port; yields how an hfc worker is told of the server."""
     key, certificate = _certificate()
     root = folder / "tlsca.pem"
     root.write_bytes(certificate)
     server = grpc.server(ThreadPoolExecutor(2))
-    ab_pb2_grpc.add_AtomicBroadcastServicer_to_server(servicer, server)
+    role(server)
     port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(key, certificate)]))
     server.start()
     try:
-        yield {"address": f"127.0.0.1:{port}", "msp": "OrdererMSP", "tls_root": str(root)}
+        yield {"address": f"127.0.0.1:{port}", "msp": "ImpostorMSP", "tls_root": str(root)}
     finally:
         server.stop(None)
 
 
 def _certificate() -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "orderer")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "impostor")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
         x509.CertificateBuilder()
