@@ -47,7 +47,7 @@ def engine(seconds: int = SECONDS) -> DockerClient:
         raise EngineError(
             "ENGINE_VERSION",
             f"the engine speaks API {spoken}, and {API_AT_LEAST} is the least that will do",
-            "Install Docker 20.10 or newer, or Podman 4 or newer",
+            "Install Docker 20.10 or newer",
         )
     return client
 
