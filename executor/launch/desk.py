@@ -37,8 +37,6 @@ class TaskDesk:
     store: NodeStore
     seconds: float
     tell: Callable[[str], None]
-    gone: threading.Event = field(default_factory=threading.Event, init=False)
-    """Set when the container has ended: nobody waits for an answer any more."""
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
     result: RoundResult | None = field(default=None, init=False)
@@ -97,8 +95,6 @@ class TaskDesk:
         waiting: list[str] = []
 
         def check() -> list[Offer] | None:
-            if self.gone.is_set():
-                raise ConnectionResetError("the container has ended")
             found = self.ledger.execution.offers(task)
             if found["missing"]:
                 if found["missing"] != waiting:

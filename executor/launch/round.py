@@ -132,11 +132,8 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
         with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
             mounts = Mounts(directory / "rows", state, socket)
             with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
-                try:
-                    container.start(key)
-                    outcome = container.wait(desk.seconds)
-                finally:
-                    desk.gone.set()
+                container.start(key)
+                outcome = container.wait(desk.seconds)
     finally:
         key[:] = bytes(len(key))
     _judge(outcome, broker.failure, desk)

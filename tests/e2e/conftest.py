@@ -1,10 +1,43 @@
 """End-to-end tests run on the real network; one that is down is brought up first."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from docker import DockerClient
+from support.launching import learner_image, published, write_rows
 from support.network import done
+
+from executor.engine import engine
+from protocol.digest import Digest
 
 
 @pytest.fixture(scope="session", autouse=True)
 def network() -> None:
     """The network is up before the first test, whatever the last one of an earlier run left behind."""
     done("network/up.sh", seconds=1800)
+
+
+@pytest.fixture(scope="session")
+def docker_client() -> Iterator[DockerClient]:
+    client = engine()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def learner_id(docker_client: DockerClient) -> Digest:
+    """The learner image of these sources, in the engine."""
+    return learner_image(docker_client)
+
+
+@pytest.fixture(scope="session")
+def learner(docker_client: DockerClient, learner_id: Digest, network: None) -> str:
+    """The learner image as registry and ledger have it."""
+    return published(docker_client, "attestree/learner", learner_id)
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Private rows of six nodes, as a pattern for --data."""
+    return write_rows(tmp_path_factory.mktemp("rows") / "split")
