@@ -1,8 +1,10 @@
 """The image commands on the live engine, registry and ledger, as a data scientist types them."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -250,3 +252,19 @@ def test_engine_that_cannot_be_reached_is_told_with_exit_30() -> None:
     assert ran.stdout == ""
     assert "ENGINE_UNREACHABLE" in ran.stderr
     assert "remedy: " in ran.stderr
+
+
+def test_files_altered_below_the_engine_are_found_by_a_deep_verification(
+    client: DockerClient, name: str
+) -> None:
+    """Written into the engine's own storage, as root of the host can: every name and id still looks right."""
+    local = tiny_image(client, unique("content"), f"{name}:1")
+    image("publish", f"{name}:1")
+    storage = client.images.get(str(local)).attrs["GraphDriver"]["Data"].get("UpperDir")
+    if storage is None or not os.access(storage, os.W_OK):
+        pytest.skip("the engine's storage is not ours to write")
+    file = Path(storage, "content")
+    file.write_bytes(bytes(len(file.read_bytes())))
+    assert image("verify", f"{name}:1")["ok"] is True
+    made = image("verify", f"{name}:1", "--deep", code=INTEGRITY)
+    assert "engine, files" in {finding["where"] for finding in made["findings"] if finding["equal"] is False}

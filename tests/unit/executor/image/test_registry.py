@@ -1,0 +1,179 @@
+"""A registry that lies, is silent, or answers in another language."""
+
+import datetime
+import ipaddress
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from executor.errors import EngineError, IntegrityError
+from executor.image.manifest import Platform
+from executor.image.registry import MAX_MANIFEST, Registry
+from executor.network import Network
+from protocol.digest import Digest
+
+HERE = Platform("linux", "amd64")
+CONFIG = Digest(b"c" * 32)
+MANIFEST = json.dumps({"schemaVersion": 2, "config": {"digest": str(CONFIG)}}).encode()
+OTHER = json.dumps({"schemaVersion": 2, "config": {"digest": str(Digest(b"o" * 32))}}).encode()
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Serve what the test put under a path: a status and a body."""
+
+    table: dict[str, tuple[int, bytes]]
+
+    def do_GET(self) -> None:
+        status, body = self.table.get(self.path, (404, b"{}"))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for loopback, which certifies itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "registry.pem"
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(text + made.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+@pytest.fixture
+def table() -> dict[str, tuple[int, bytes]]:
+    return {}
+
+
+@pytest.fixture
+def registry(certificate: Path, table: dict[str, tuple[int, bytes]]) -> Iterator[Registry]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Answers,), {"table": table}))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield Registry(f"127.0.0.1:{server.server_port}", certificate)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def path(reference: object) -> str:
+    return f"/v2/bank/learner/manifests/{reference}"
+
+
+def test_a_tag_leads_to_manifest_and_configuration(
+    registry: Registry, table: dict[str, tuple[int, bytes]]
+) -> None:
+    table[path("1")] = (200, MANIFEST)
+    served = registry.served("bank/learner", "1", HERE)
+    assert served is not None
+    assert (served.manifest, served.image, served.image_id) == (
+        Digest.of(MANIFEST),
+        Digest.of(MANIFEST),
+        CONFIG,
+    )
+    assert served.index is None
+    assert registry.served("bank/learner", "2", HERE) is None
+
+
+def test_other_bytes_under_a_digest_are_refused(
+    registry: Registry, table: dict[str, tuple[int, bytes]]
+) -> None:
+    table[path(Digest.of(MANIFEST))] = (200, OTHER)
+    with pytest.raises(IntegrityError) as caught:
+        registry.served("bank/learner", str(Digest.of(MANIFEST)), HERE)
+    assert caught.value.evidence == {"expected": str(Digest.of(MANIFEST)), "found": str(Digest.of(OTHER))}
+
+
+def test_a5_other_bytes_under_the_digest_an_index_names_are_refused(
+    registry: Registry, table: dict[str, tuple[int, bytes]]
+) -> None:
+    listed = {"digest": str(Digest.of(MANIFEST)), "platform": {"os": "linux", "architecture": "amd64"}}
+    table[path("1")] = (200, json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode())
+    table[path(Digest.of(MANIFEST))] = (200, OTHER)
+    with pytest.raises(IntegrityError) as caught:
+        registry.served("bank/learner", "1", HERE)
+    assert caught.value.code == "IMAGE_MISMATCH"
+
+
+def test_a5_index_of_indices_is_refused(registry: Registry, table: dict[str, tuple[int, bytes]]) -> None:
+    inner = json.dumps({"schemaVersion": 2, "manifests": []}).encode()
+    listed = {"digest": str(Digest.of(inner)), "platform": {"os": "linux", "architecture": "amd64"}}
+    table[path("1")] = (200, json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode())
+    table[path(Digest.of(inner))] = (200, inner)
+    with pytest.raises(IntegrityError) as caught:
+        registry.served("bank/learner", "1", HERE)
+    assert caught.value.code == "IMAGE_MANIFEST"
+
+
+@pytest.mark.parametrize("answer", [(401, b"{}"), (302, b""), (500, b"{}"), (200, b" " * (MAX_MANIFEST + 1))])
+def test_an_answer_that_is_no_manifest_is_refused(
+    registry: Registry, table: dict[str, tuple[int, bytes]], answer: tuple[int, bytes]
+) -> None:
+    table[path("1")] = answer
+    with pytest.raises(EngineError) as caught:
+        registry.manifest("bank/learner", "1")
+    assert caught.value.code == "REGISTRY_REFUSED"
+
+
+def test_a_registry_that_another_authority_certified_is_not_asked(
+    registry: Registry, table: dict[str, tuple[int, bytes]]
+) -> None:
+    table[path("1")] = (200, MANIFEST)
+    with pytest.raises(EngineError) as caught:
+        Registry(registry.host).manifest("bank/learner", "1")
+    assert caught.value.code == "REGISTRY_UNREACHABLE"
+    assert "CERTIFICATE_VERIFY_FAILED" in caught.value.cause
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "127.0.0.1:99999"])
+def test_a7_registry_that_is_not_there_is_named(host: str, certificate: Path) -> None:
+    with pytest.raises(EngineError) as caught:
+        Registry(host, certificate).manifest("bank/learner", "1")
+    assert caught.value.code == "REGISTRY_UNREACHABLE"
+    assert host in caught.value.cause
+
+
+def test_a_network_without_its_authority_s_certificate_is_an_error_not_a_crash(tmp_path: Path) -> None:
+    with pytest.raises(EngineError):
+        Registry.of_network(Network("none", tmp_path, 4, 3, 20, "image")).manifest("bank/learner", "1")
+
+
+def test_only_the_network_s_own_registry_is_trusted_by_its_authority(tmp_path: Path) -> None:
+    network = Network("attestree", tmp_path, 4, 3, 20, "image", 17)
+    own = Registry.of_repository("127.0.0.1:17005/attestree/learner", network)
+    assert own == Registry.of_network(network)
+    assert own.authority is not None
+    assert Registry.of_repository("registry.example/learner", network) == Registry("registry.example")
