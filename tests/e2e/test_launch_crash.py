@@ -1,0 +1,186 @@
+"""An executor killed at any instant: the next start cleans up and goes on; the ledger has nothing twice."""
+
+import signal
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from docker import DockerClient
+from support.crashing import INSTANTS
+from support.launching import (
+    containers_of,
+    digest_of,
+    launch,
+    launched,
+    ledger,
+    nothing_is_left,
+    running,
+    simulated,
+    store_of,
+    task_of,
+)
+from support.network import ROOT, run, until
+
+from executor.launch import round as steps
+from executor.sandbox.container import Container
+from protocol.digest import Digest
+from protocol.errors import AttestreeError
+from protocol.share import Share
+from protocol.signing import Action, SigningKey, sign_statement
+from protocol.task import Opening, TaskId, statement
+
+NODES = {"node01": "org1", "node02": "org1"}
+KEY = bytes(range(100, 132))
+# In the order of a round; the second node takes those that the first cannot come to twice.
+FIRST, SECOND = "node01", "node02"
+BEFORE_ITS_NEIGHBOUR = [
+    "the key is made",
+    "the journal is written",
+    "the task is open",
+    "the container is created",
+    "the container is started",
+    "the share is signed",
+    "the share is on the ledger",
+    "it waits for neighbours",
+]
+AFTER_ITS_NEIGHBOUR = ["the state is kept", "the result is on the ledger", "the journal is struck out"]
+WITH_A_CONTAINER = {
+    "the container is created",
+    "the container is started",
+    "the share is signed",
+    "the share is on the ledger",
+    "it waits for neighbours",
+    "the state is kept",
+    "the result is on the ledger",
+}
+
+
+def killed(instant: str, process: str, rows: Path, *arguments: str) -> None:
+    """Launch in a process of its own, which dies at the instant."""
+    words = ("launch", "--process", process, "--organisation", "org1", "--data", str(rows), *arguments)
+    ran = run(
+        sys.executable, str(ROOT / "tests/e2e/support/crashing.py"), instant, *words, PYTHONPATH=str(ROOT)
+    )
+    assert ran.returncode == -signal.SIGKILL, (instant, ran.returncode, ran.stdout, ran.stderr)
+
+
+def left_by(instant: str, client: DockerClient, process: str, node: str) -> None:
+    """Check that the instant was hit: what a round has by then is there, and nothing else."""
+    assert len(containers_of(client, process, node)) == (instant in WITH_A_CONTAINER), instant
+    assert (store_of(process, node).begun() is None) == (instant == "the key is made"), instant
+
+
+def test_f15_b9_b10_killed_at_each_instant_the_next_start_cleans_and_goes_on(
+    learner: str, rows: Path, docker_client: DockerClient
+) -> None:
+    """Every launch but the last is killed, each a little later, and finds what the one before left."""
+    process = running(learner, rows, NODES, rounds=2)
+    for instant in BEFORE_ITS_NEIGHBOUR:
+        killed(instant, process, rows, "--node", FIRST)
+        left_by(instant, docker_client, process, FIRST)
+    killed("the container is removed", process, rows, "--node", SECOND)
+    left_by("the container is removed", docker_client, process, SECOND)
+    for instant in AFTER_ITS_NEIGHBOUR:
+        killed(instant, process, rows, "--node", FIRST)
+        if instant != "the journal is struck out":
+            left_by(instant, docker_client, process, FIRST)
+    killed("the model is published", process, rows, "--all-local", "--until-complete")
+    launched(process, "--all-local", "--until-complete")
+
+    named = {
+        *BEFORE_ITS_NEIGHBOUR,
+        *AFTER_ITS_NEIGHBOUR,
+        "the container is removed",
+        "the model is published",
+    }
+    assert named == set(INSTANTS)
+    for node in NODES:
+        nothing_is_left(docker_client, process, node)
+    check_nothing_is_doubled(process, rows)
+
+
+def check_nothing_is_doubled(process: str, rows: Path) -> None:
+    """Compare the ledger with a run in memory that nobody ever killed."""
+    record, expected = ledger("org1", "node01").execution, simulated(rows, tuple(NODES), rounds=2)
+    assert ledger().orchestration.status(process)["status"] == "completed"
+    tasks = list(record.list_tasks(process))
+    assert [(task["node"], task["iteration"], task["state"]) for task in tasks] == [
+        (node, iteration, "completed") for node in NODES for iteration in range(2)
+    ]
+    # Two of the instants come before the task is opened, one after it is completed.
+    assert tasks[0]["attempt"] == len(BEFORE_ITS_NEIGHBOUR) + len(AFTER_ITS_NEIGHBOUR) - 3
+    assert len(list(record.artifacts(process))) == len(tasks)
+    for task in tasks:
+        parts = [process, task["node"], str(task["iteration"])]
+        states = [entry["value"]["state"] for entry in record.history("task", parts)]
+        assert states.count("completed") == 1
+        assert states.count("open") == task["attempt"]
+    for node, ensemble in expected.ensembles().items():
+        assert record.last_result(process, node)["ensemble_digest"] == str(digest_of(ensemble))
+        standing = record.standing(process, node)
+        assert standing["iteration"] == 1
+        assert standing["next_counter"] == 6
+        assert store_of(process, node).state(Digest.parse(standing["state"]))
+    assert [model["node"] for model in ledger().models.list(process)] == list(NODES)
+
+
+def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
+    learner: str, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = running(learner, rows, NODES, task_seconds=4)
+    task = TaskId(process, "node01", 0)
+
+    class KilledError(BaseException):
+        """Ends an executor as a signal would: nothing of ours catches it."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(steps, "os", SimpleNamespace(urandom=lambda _: KEY))
+        patched.setattr(Container, "create", die)
+        with pytest.raises(KilledError):
+            launch(process, "--node", "node01", "--data", str(rows))
+    opened = task_of(process, "node01")
+    assert opened["state"] == "open"
+    # Another host knows nothing of this journal: it waits until the task's time is over, and takes it then.
+    store_of(process, "node01").ended()
+    codes: list[str] = []
+
+    def takes_over() -> bool:
+        ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "1")
+        codes.append(ran.error["code"])
+        return codes[-1] != "TASK_BUSY"
+
+    until(60, "the task expires", takes_over)
+    assert codes[0] == "TASK_BUSY" or len(codes) == 1
+    history = ledger().execution.history("task", [process, "node01", "0"])
+    states = [entry["value"]["state"] for entry in history][::-1]
+    assert states[:3] == ["open", "expired", "open"]
+
+    share, opening = Share(()), Opening.from_dict(opened["opening"])
+    signature = sign_statement(SigningKey(KEY), statement(task, opening, Action.SHARE, share.digest))
+    with pytest.raises(AttestreeError) as refused:
+        ledger("org1", "node01").execution.share(task, share.to_bytes(), signature)
+    assert refused.value.code == "SIGNATURE_INVALID"
+
+
+def test_a_task_under_way_elsewhere_is_left_alone(
+    learner: str, rows: Path, docker_client: DockerClient
+) -> None:
+    """The journal is on another host: nobody takes the task from it while it has time."""
+    process = running(learner, rows, NODES)
+    killed("the task is open", process, rows, "--node", "node01")
+    store = store_of(process, "node01")
+    journal = store.begun()
+    assert journal is not None
+    store.ended()
+    ran = launch(process, "--node", "node01", "--data", str(rows))
+    assert (ran.code, ran.error["code"]) == (13, "TASK_BUSY")
+    assert task_of(process, "node01")["state"] == "open"
+    # The journal is back, and with it the right to close the task.
+    store.begin(journal)
+    ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "1")
+    assert task_of(process, "node01")["attempt"] == 2
+    nothing_is_left(docker_client, process, "node01")
