@@ -1,7 +1,7 @@
 """Checks that several functions make against the ledger."""
 
 from chaincode.common import Role, call_json
-from chaincode.common.calls import IMAGE
+from chaincode.common.calls import IMAGE, MODEL
 from chaincode.shim import Context
 from protocol.errors import StateError
 from protocol.lifecycle import ImageState
@@ -28,3 +28,15 @@ def check_image(ctx: Context, name: str, version: str) -> None:
     """Refuse an image version that is not registered, or retired."""
     if call_json(ctx, IMAGE, "Get", name, version)["status"] != ImageState.REGISTERED:
         raise StateError("IMAGE_RETIRED", f"{name} {version} is retired")
+
+
+def check_initial_model(ctx: Context, specification: Specification) -> None:
+    """Refuse a model to start from that is not published, is another one, or is closed to the caller."""
+    wanted = specification.initial_model
+    if wanted is None:
+        return
+    found = call_json(ctx, MODEL, "Members", wanted.process, wanted.node)
+    if found["digest"] != str(wanted.digest):
+        raise StateError(
+            "MODEL_DIGEST", f"the model of {wanted.node} in {wanted.process} has digest {found['digest']}"
+        )

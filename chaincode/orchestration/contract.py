@@ -6,7 +6,7 @@ from chaincode.common import Role, allow, caller_of, provenance, read, write
 from chaincode.common.calls import EXECUTION_RECORD
 from chaincode.common.records import VERSION
 from chaincode.orchestration.changing import Changing
-from chaincode.orchestration.checks import STAFF, check_images, owner_of
+from chaincode.orchestration.checks import STAFF, check_images, check_initial_model, owner_of
 from chaincode.orchestration.documentation import EVENTS, VALUES
 from chaincode.orchestration.process import Process, Progress, next_iteration
 from chaincode.orchestration.queries import Queries
@@ -31,13 +31,15 @@ class Orchestration(Changing, Queries):
     def create(self, ctx: Context, specification: dict[str, Any]) -> dict[str, Any]:
         """Propose a process by its specification (docs/formats/process-v1.md); returns the record.
 
-        Every image version must be registered and not retired, and the caller's organisation one of the
-        consortium. Proposing is not accepting: each organisation accepts by itself, the proposer's too.
+        Every image version must be registered and not retired, an initial model published with the digest
+        named and open to the caller's organisation, and that organisation one of the consortium. Proposing
+        is not accepting: each organisation accepts by itself, the proposer's too.
         """
         parsed = Specification.from_dict(specification)
         process = Process.proposed(ctx, parsed)
         caller = process.member(ctx)
         check_images(ctx, parsed)
+        check_initial_model(ctx, parsed)
         process.save(ctx)
         payload = {"process": process.id, "specification_digest": str(parsed.digest)}
         self.announce(ctx, "ProcessCreated", {**payload, "organisation": caller.organisation})
@@ -103,7 +105,10 @@ class Orchestration(Changing, Queries):
     @submit
     @allow(*STAFF)
     def abort(self, ctx: Context, process: str, reason: str) -> dict[str, Any]:
-        """Give a proposed or running process up, for a reason that is kept; returns the record."""
+        """Give a proposed or running process up, for a reason that is kept; returns the record.
+
+        Any organisation of the consortium may, not the proposer's alone: each can stop what runs on its data.
+        """
         check_text(reason, "the reason")
         found = Process.load(ctx, process)
         caller = found.member(ctx)

@@ -365,7 +365,24 @@ def test_a_process_may_start_from_a_published_model(published):
     assert player.share((relayed, fresh))["created"] == [str(fresh.id)]
 
 
-def test_a_process_whose_initial_model_is_another_starts_no_task(published):
-    initial = {"process": published.process, "node": "node01", "digest": DIGESTS[4]}
-    player = begin(published, "second", initial)
-    assert player.member.code(*player.call_open(0)) == "MODEL_DIGEST"
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("digest", DIGESTS[4], "MODEL_DIGEST"),
+        ("node", "node02", "MODEL_UNKNOWN"),
+        ("process", "absent", "MODEL_UNKNOWN"),
+    ],
+)
+def test_a_process_from_a_model_that_is_not_there_is_not_created(published, field, value, code):
+    model = get(published, published.auditor1)
+    initial = {"process": published.process, "node": "node01", "digest": model["digest"]} | {field: value}
+    specification = changed("initial_model", initial, base=TWO_ROUNDS) | {"process": "second"}
+    assert published.scientist1.code("orchestration", "Create", specification) == code
+
+
+def test_c4_a_process_from_a_model_that_is_closed_to_its_proposer_is_not_created(published):
+    model = get(published, published.auditor1)
+    initial = {"process": published.process, "node": "node01", "digest": model["digest"]}
+    specification = changed("initial_model", initial, base=TWO_ROUNDS) | {"process": "second"}
+    published.admin1.submit(MODEL, "Revoke", published.process, "node01", "Org2MSP")
+    assert published.scientist2.code("orchestration", "Create", specification) == "ACCESS_GRANT"
