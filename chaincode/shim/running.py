@@ -19,6 +19,9 @@ from chaincode.shim.errors import MisuseError
 
 log = logging.getLogger("shim")
 
+# How many greenlets are kept for the next transactions, each with some 20 kB.
+IDLE = 256
+
 
 class Waiter(Protocol):
     """Where one transaction waits for one answer at a time."""
@@ -125,11 +128,12 @@ class Greenlets:
                 log.error("unexpected %s outside of a contract", type(error).__name__)
             if self._queue:
                 work = self._queue.popleft()
-            elif self._closed:
-                return
+            elif self._closed or len(self._idle) == IDLE:
+                break
             else:
                 self._idle.append(this)
                 work = _parent(this).switch()
+        self._unmade += 1
 
     def _expire(self) -> None:
         while self.deadlines:

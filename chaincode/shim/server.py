@@ -18,8 +18,11 @@ from chaincode.shim.transaction import MAX_MESSAGE
 
 log = logging.getLogger("shim")
 
-# A worker is held while its transaction waits for the peer, and costs nothing then.
-TRANSACTIONS = 256
+# A thread is held while its transaction waits for the peer, and costs little then.
+THREADS = 256
+# More than a peer runs at once (2,500), so that no transaction waits for the end of another, which it may be
+# part of through calls between chaincodes.
+GREENLETS = 4096
 # One per peer in practice; a peer that vanished holds one until keep-alive finds out.
 STREAMS = 16
 
@@ -63,14 +66,12 @@ class ChaincodeServer:
         chaincode_id: str,
         listen: str,
         tls: Tls | None,
-        transactions: int = TRANSACTIONS,
     ) -> None:
         self._chaincode = chaincode
         self._chaincode_id = chaincode_id
         self.address = listen
         self._tls = tls
-        self._transactions = transactions
-        self._pool = ThreadPoolExecutor(transactions, thread_name_prefix="transaction")
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="transaction")
         self._sessions: set[Session] = set()
         self._lock = threading.Lock()
         self._stopping = False
@@ -129,7 +130,7 @@ class ChaincodeServer:
         return stream.run(session)
 
     def _runner(self) -> Runner:
-        return Greenlets(self._transactions) if self._chaincode.cooperative else Threads(self._pool)
+        return Greenlets(GREENLETS) if self._chaincode.cooperative else Threads(self._pool)
 
     def _forget(self, session: Session) -> None:
         with self._lock:

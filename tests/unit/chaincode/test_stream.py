@@ -20,7 +20,7 @@ from chaincode.shim import (
     transaction,
     wire,
 )
-from chaincode.shim.server import STREAMS, TRANSACTIONS
+from chaincode.shim.server import STREAMS, THREADS
 from chaincode.shim.session import Session
 
 M = wire.Message
@@ -153,9 +153,21 @@ def test_threads_of_one_transaction_take_turns(serve):
 def test_cooperative_transactions_run_in_parallel(serve):
     _, peer = serve()
     held = Requests(peer)
-    futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(300)]
-    assert wait_until(lambda: len(held.asked) == TRANSACTIONS)
+    futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(THREADS + 44)]
+    assert wait_until(lambda: len(held.asked) == len(futures))
     assert not any(future.done() for future in futures)
+    held.answer(b"v")
+    assert all(future.result(WAIT).payload == b"v" for future in futures)
+
+
+def test_cooperative_transactions_beyond_the_limit_wait(serve, monkeypatch):
+    monkeypatch.setattr("chaincode.shim.server.GREENLETS", 10)
+    _, peer = serve()
+    held = Requests(peer)
+    futures = [peer.begin("get", f"k{n}", tx=f"t{n}") for n in range(25)]
+    peer.send(M.KEEPALIVE)  # its echo says that all before it has been seen to
+    assert wait_until(lambda: "KEEPALIVE" in peer.types())
+    assert peer.types().count("GET_STATE") == 10
     held.answer(b"v")
     assert all(future.result(WAIT).payload == b"v" for future in futures)
 
@@ -366,8 +378,7 @@ class Requests:
 
     def _hold(self, _peer, message):
         self.asked.append(message)
-        assert self._go.wait(WAIT)
-        return M.RESPONSE, self._value
+        return (M.RESPONSE, self._value) if self._go.wait(WAIT) else None
 
 
 def serve_tls(serve, authority):
