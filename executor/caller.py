@@ -59,13 +59,20 @@ def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return functools.reduce(lambda made, option: option(made), reversed(options), command)
 
 
-def caller_options(identity: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command `caller`: by its own options, the program's, the environment, or else the default."""
+def caller_options(
+    identity: str, unless: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command `caller`: by its own options, the program's, the environment, or else the default.
+
+    `unless` names an option with which the command asks nobody; `caller` is then None, and no network needed.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             given = {"organisation": kwargs.pop("organisation"), "identity": kwargs.pop("identity")}
+            if unless is not None and kwargs.get(unless):
+                return command(*args, caller=None, **kwargs)
             try:
                 caller = _caller(given, identity)
             except (AttestreeError, NetworkError) as error:

@@ -95,6 +95,7 @@ def access_text(record: Mapping[str, Any]) -> str:
     rows += [
         (name, "granted", entry["expires"] or "never", entry["by"]["time"])
         for name, entry in sorted(record["organisations"].items())
+        if name != record["owner"]
     ]
     title = f"Access to {record['process']}/{record['node']}"
     return Grid(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False).text()

@@ -94,7 +94,7 @@ def export(
     help="An exported model.json to use instead of asking the ledger.",
 )
 @json_option
-@_scientist
+@caller_options("data-scientist", unless="file")
 @reported
 def predict(
     *,
@@ -109,7 +109,7 @@ def predict(
     threshold: float | None,
     file: Path | None,
     as_json: bool,
-    caller: Caller,
+    caller: Caller | None,
 ) -> None:
     """Score the rows of DATA, a CSV or Parquet file, with the model of NODE.
 
@@ -167,13 +167,15 @@ def _made(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:
 
 
 def _model(
-    caller: Caller, process: str, node: str, file: Path | None
+    caller: Caller | None, process: str, node: str, file: Path | None
 ) -> "tuple[Model, FeatureSchema | None]":
-    if file is None:
+    if caller is not None:
         from executor.model.content import fetch  # noqa: PLC0415
 
         with caller.ledger() as ledger:
             return fetch(ledger, process, node), None
+    if file is None:
+        raise AssertionError("without a file the ledger is asked")
     from executor.model.files import from_json  # noqa: PLC0415
 
     model, schema = from_json(file.read_bytes(), str(file))

@@ -76,9 +76,10 @@ class Board:
         return None
 
     def _task(self, name: str, event: Mapping[str, Any]) -> str:
-        row = Row(
-            event["node"], event["organisation"], event["iteration"], ACTIONS[event["state"]], _detail(event)
-        )
+        action = ACTIONS[event["state"]]
+        if event["state"] == "completed" and event["iteration"] < self.iterations - 1:
+            action = "between rounds"
+        row = Row(event["node"], event["organisation"], event["iteration"], action, _detail(event))
         self.rows[row.node] = row
         verb = {"TaskOpened": "FIT begins", "TaskShared": "SHARE", "TaskCompleted": "GET and CROP done"}
         said = verb.get(name, row.action)
@@ -119,7 +120,8 @@ def headline(board: Board) -> str:
         return f"{board.process}: proposed, " + (
             f"to be accepted by {waiting}" if waiting else "accepted by all, not started"
         )
-    return f"{board.process}: {board.status}, {finished(board.rows.values())}"
+    span = f"iterations 0 to {board.iterations - 1}"
+    return f"{board.process}: {board.status}, {span}, {finished(board.rows.values())}"
 
 
 def finished(rows: Iterable[Row]) -> str:

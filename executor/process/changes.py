@@ -5,7 +5,6 @@ has asked for the same, so without --from a command agrees to what another organ
 for the first iteration that has begun nowhere.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.ledger.proxies import Ledger, Submitted
 from executor.process.names import msp_id
-from executor.process.showing import submitted
+from executor.process.showing import subject_text, submitted
 from executor.reporting import json_option, reported
 from protocol.topology import Kind, Topology
 
@@ -132,7 +131,7 @@ def _say(done: Submitted, process: str, *, as_json: bool) -> None:
     entry = done.answer
     missing = [name for name in entry["needed"] if name not in entry["agreed"]]
     state = "holds" if entry["holds"] else f"waits for {', '.join(missing)}"
-    what = f"{entry['kind']} {json.dumps(entry['subject'], sort_keys=True)}"
+    what = f"{entry['kind']} {subject_text(entry)}"
     line = f"{process}: {what} from iteration {entry['iteration']} {state}"
     submitted(done, line, {"process": process, **entry, "missing": missing}, as_json=as_json)
 

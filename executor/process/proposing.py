@@ -1,10 +1,7 @@
 """Proposing a process by a federation file, and accepting one that was proposed."""
 
-import functools
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -24,20 +21,6 @@ _any_options = click.option(
 _image = click.option("--image", metavar="NAME:VERSION", help="Another image than the file's, in every step.")
 
 
-def _previewed(command: Callable[..., None]) -> Callable[..., None]:
-    """Answer --dry-run before a network is looked for: a file is checked on any machine."""
-
-    @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        if not given.pop("dry_run"):
-            command(**given)
-            return
-        names = ("spec", "name", "image", "any_options", "as_json")
-        reported(_preview)(**{name: given[name] for name in names})
-
-    return wrapped
-
-
 @click.command()
 @click.option("--spec", type=_spec_type, required=True, help="The federation file (docs/federation.md).")
 @click.option("--process", "name", help="Another process id than the file's.")
@@ -45,11 +28,17 @@ def _previewed(command: Callable[..., None]) -> Callable[..., None]:
 @_any_options
 @click.option("--dry-run", is_flag=True, help="Print the specification and its digest; propose nothing.")
 @json_option
-@_previewed
-@_scientist
+@caller_options("data-scientist", unless="dry_run")
 @reported
 def create(
-    *, spec: Path, name: str | None, image: str | None, any_options: bool, as_json: bool, caller: Caller
+    *,
+    spec: Path,
+    name: str | None,
+    image: str | None,
+    any_options: bool,
+    dry_run: bool,  # noqa: ARG001 - nobody is asked then, so there is no caller
+    as_json: bool,
+    caller: Caller | None,
 ) -> None:
     """Propose the process that a federation file describes.
 
@@ -62,6 +51,9 @@ def create(
     """
     specification = _specification(spec, name, image, any_options)
     digest = str(specification.digest)
+    if caller is None:
+        _preview(specification, as_json=as_json)
+        return
     with caller.ledger() as ledger:
         done = ledger.orchestration.create(specification.to_dict())
     _check_same(done.answer["specification_digest"], digest)
@@ -113,8 +105,7 @@ def accept(
 COMMANDS: tuple[click.Command, ...] = (create, accept)
 
 
-def _preview(*, spec: Path, name: str | None, image: str | None, any_options: bool, as_json: bool) -> None:
-    specification = _specification(spec, name, image, any_options)
+def _preview(specification: Specification, *, as_json: bool) -> None:
     digest = str(specification.digest)
     if as_json:
         shown = {"specification": specification.to_dict(), "specification_digest": digest}

@@ -58,7 +58,7 @@ def cells(board: Board) -> list[tuple[str, ...]]:
         (
             row.node,
             row.organisation,
-            "" if row.iteration is None else f"{row.iteration} of 0 to {board.iterations - 1}",
+            "" if row.iteration is None else str(row.iteration),
             row.action,
             row.detail,
         )
@@ -70,11 +70,22 @@ def changes_text(changes: Iterable[Mapping[str, Any]]) -> str:
     """Return the changes of a process as lines, those that wait for agreement with whose."""
     lines = []
     for change in changes:
-        subject = json.dumps(change["subject"], sort_keys=True)
         waiting = "" if change["holds"] else f", waiting for {', '.join(change['missing'])}"
-        what = f"{change['kind']} {subject} from iteration {change['iteration']}"
+        what = f"{change['kind']} {subject_text(change)} from iteration {change['iteration']}"
         lines.append(f"change {change['number']}: {what}{waiting}")
     return "\n".join(lines)
+
+
+def subject_text(change: Mapping[str, Any]) -> str:
+    """Say what a change is about: a node and whose it is, a topology, a version."""
+    subject = change["subject"]
+    if change["kind"] == "topology":
+        edges = "".join(f" {a}:{b}" for a, b in subject.get("edges", ()))
+        return f"{subject['kind']}{edges}"
+    if change["kind"] == "image":
+        return str(subject["version"])
+    owner = f" of {subject['organisation']}" if "organisation" in subject else ""
+    return f"{subject['node']}{owner}"
 
 
 def processes_text(items: Iterable[Mapping[str, Any]]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from executor.process.board import Board, headline
-from executor.process.showing import board_text, changes_text
+from executor.process.showing import board_text, changes_text, subject_text
 
 NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
 
@@ -41,7 +41,7 @@ def test_a_snapshot_shows_each_node() -> None:
         "node06": (2, "done", ""),
         "node11": (0, "left", ""),
     }
-    assert headline(board) == "p: running, 2 of 3 nodes done"
+    assert headline(board) == "p: running, iterations 0 to 2, 2 of 3 nodes done"
 
 
 def test_the_actions_of_a_round_follow_its_events() -> None:
@@ -54,7 +54,10 @@ def test_the_actions_of_a_round_follow_its_events() -> None:
     assert board.rows["node01"].action == "GET"
     done = task("node01", "completed", result="sha256:0", ensemble_digest="sha256:1")
     assert board.apply("TaskCompleted", done) == "node01 iteration 0 GET and CROP done"
+    assert board.rows["node01"].action == "between rounds"
+    board.apply("TaskCompleted", done | {"iteration": 2})
     assert board.rows["node01"].action == "done"
+    assert headline(board) == "p: running, iterations 0 to 2, 1 of 3 nodes done"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_events_of_a_later_version_are_passed_over() -> None:
 def test_the_table_and_the_changes_as_text() -> None:
     text = board_text(Board.of(status(), {"node01": task("node01", "open")}))
     assert "| node01 | Org1MSP" in text
-    assert "0 of 0 to 2" in text
+    assert "| 0         | FIT " in text
     change = {
         "number": 1,
         "kind": "topology",
@@ -117,6 +120,17 @@ def test_the_table_and_the_changes_as_text() -> None:
         "holds": False,
         "missing": ["Org2MSP"],
     }
-    assert changes_text([change]) == (
-        'change 1: topology {"kind": "full"} from iteration 2, waiting for Org2MSP'
-    )
+    assert changes_text([change]) == "change 1: topology full from iteration 2, waiting for Org2MSP"
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "text"),
+    [
+        ("join", {"node": "node07", "organisation": "Org2MSP"}, "node07 of Org2MSP"),
+        ("leave", {"node": "node07", "reason": "tired"}, "node07"),
+        ("image", {"version": "1.2"}, "1.2"),
+        ("topology", {"kind": "explicit", "edges": [["a", "b"], ["b", "c"]]}, "explicit a:b b:c"),
+    ],
+)
+def test_what_a_change_is_about(kind: str, subject: dict[str, Any], text: str) -> None:
+    assert subject_text({"kind": kind, "subject": subject}) == text

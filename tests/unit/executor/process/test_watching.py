@@ -99,14 +99,14 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
 def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
     out = capsys.readouterr().out
-    assert "p is completed\np: completed, 1 of 1 nodes done\n" in out
+    assert "p is completed\np: completed, iterations 0 to 0, 1 of 1 nodes done\n" in out
 
 
 def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
     out = capsys.readouterr().out
-    assert "p: completed, 1 of 1 nodes done" in out
+    assert "p: completed, iterations 0 to 0, 1 of 1 nodes done" in out
     assert "node01" in out
 
 

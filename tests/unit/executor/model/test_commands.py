@@ -1,0 +1,95 @@
+"""Scoring rows with an exported file, on a machine without a network."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from published import SCHEMA, values
+
+from executor.cli import main
+from executor.model import files
+from executor.model.content import Model
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTESTREE_STATE", str(tmp_path / "nowhere"))
+
+
+@pytest.fixture
+def exported(model: Model, tmp_path: Path) -> Path:
+    path = tmp_path / "model.json"
+    path.write_bytes(files.to_json(model, SCHEMA))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    lines = [",".join((*SCHEMA.features, "name"))]
+    for i, row in enumerate(values(40, 9)):
+        cells = ["" if np.isnan(value) else repr(float(value)) for value in row]
+        lines.append(",".join((*cells, f"row {i}")))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def predict(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["model", "predict", "fraud", "node01", *map(str, arguments)])
+
+
+def test_scores_and_decisions_on_stdout_a_summary_beside_them(
+    model: Model, exported: Path, data: Path
+) -> None:
+    ran = predict(data, "--model", exported, "--keep", "name")
+    assert ran.exit_code == 0
+    rows = list(csv.DictReader(io.StringIO(ran.stdout)))
+    scores = model.scores(values(40, 9))
+    assert [float(row["score"]) for row in rows] == scores.tolist()
+    assert [row["anomalous"] for row in rows] == [str(int(score > 0.3)) for score in scores]
+    assert [row["name"] for row in rows] == [f"row {i}" for i in range(40)]
+    assert [row["row"] for row in rows] == [str(i) for i in range(1, 41)]
+    assert ran.stderr == f"40 rows, {(scores > 0.3).sum()} anomalous above 0.3\n"
+
+
+def test_another_threshold_changes_decisions_alone(exported: Path, data: Path) -> None:
+    shipped = json.loads(predict(data, "--model", exported, "--json").stdout)
+    strict = json.loads(predict(data, "--model", exported, "--json", "--threshold", "0.9").stdout)
+    assert strict["scores"] == shipped["scores"]
+    assert strict["anomalous"] < shipped["anomalous"]
+    assert strict["threshold"] == 0.9
+
+
+def test_the_file_of_another_model_is_refused(exported: Path, data: Path) -> None:
+    ran = CliRunner().invoke(
+        main, ["model", "predict", "fraud", "node06", str(data), "--model", str(exported), "--json"]
+    )
+    assert ran.exit_code == 2
+    assert json.loads(ran.stdout)["error"]["code"] == "MODEL_OTHER"
+
+
+def test_d_an_altered_file_is_refused_before_a_row_is_read(exported: Path, data: Path) -> None:
+    record = json.loads(exported.read_text("utf-8"))
+    record["estimators"].pop()
+    exported.write_text(json.dumps(record), encoding="utf-8")
+    data.write_text("", encoding="utf-8")
+    ran = predict(data, "--model", exported)
+    assert ran.exit_code == 14
+    assert ran.stdout == ""
+    assert "MODEL_ALTERED" in ran.stderr
+
+
+def test_rows_without_the_features_are_refused(exported: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("V0,V1\n1,2\n", encoding="utf-8")
+    ran = predict(other, "--model", exported, "--json")
+    assert ran.exit_code == 40
+    assert json.loads(ran.stdout)["error"]["code"] == "DATA_COLUMN"
+
+
+def test_the_ledger_needs_a_network(data: Path) -> None:
+    assert predict(data).exit_code == 20
