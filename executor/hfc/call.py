@@ -44,10 +44,12 @@ class Worker:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._verb = str(request["verb"])
-        self._sent = ""
+        self.sent = ""
+        """The transaction that may be on the ledger whatever becomes of the process."""
+        python = hfc_python()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [hfc_python(), "-I", "-B", WORKER],
+            [python, "-I", "-B", WORKER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -92,7 +94,7 @@ class Worker:
             if name == "error":
                 self._failed(value)
             if name == "sent":
-                self._sent = value
+                self.sent = value
             yield name, value
             if name == "answer":
                 return
@@ -136,9 +138,9 @@ class Worker:
         if kind == "invalid":
             code = "LEDGER_CONFLICT" if record["validation"] in _CONFLICTS else "TRANSACTION_INVALID"
             return CommitError(code, tx_id, record["block"], record["validation"])
-        if kind == "unknown" or (self._sent and kind in ("timeout", "stream")):
+        if kind == "unknown" or (self.sent and kind in ("timeout", "stream")):
             return CommitStatusError(
-                "COMMIT_UNKNOWN", f"transaction {self._sent[:16]}: {cause}", self._sent, details
+                "COMMIT_UNKNOWN", f"transaction {self.sent[:16]}: {cause}", self.sent, details
             )
         if kind == "rejected":
             code = "TRANSACTION_TOO_LARGE" if "exceeds maximum" in cause else "SUBMIT_FAILED"
@@ -158,8 +160,8 @@ class Worker:
         cause = (
             f"the process of hfc failed: {how}, exit code {self._process.returncode}: {tail or 'no message'}"
         )
-        if self._sent:
-            raise CommitStatusError("COMMIT_UNKNOWN", cause, self._sent)
+        if self.sent:
+            raise CommitStatusError("COMMIT_UNKNOWN", cause, self.sent)
         raise LedgerError(
             "HFC_FAILED", cause, "Try again, or use the default transport: --transport gateway."
         )

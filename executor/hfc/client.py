@@ -16,7 +16,7 @@ from typing import Any, Self
 from executor.errors import LedgerError, UsageError
 from executor.hfc.call import Worker, decoded, encoded
 from executor.hfc.events import BlockEvents
-from executor.ledger.errors import CommitError
+from executor.ledger.errors import CommitError, CommitStatusError
 from executor.ledger.identity import Identity
 from executor.ledger.messages import ledger
 from executor.ledger.transport import Argument, ChainInfo, Receipt
@@ -75,7 +75,7 @@ class HfcTransport:
         for left in reversed(range(CONFLICT_ATTEMPTS)):
             try:
                 with self._one_at_a_time, Worker(request) as worker:
-                    return _receipt(worker.answer())
+                    return receipt_of(worker)
             except CommitError as error:
                 if error.code != "LEDGER_CONFLICT" or not left:
                     raise
@@ -157,10 +157,14 @@ def _server(network: Network, address: str, organisation: str) -> dict[str, str]
     return {"address": address, "msp": msp, "tls_root": str(network.folder(organisation) / "tlsca.pem")}
 
 
-def _receipt(answer: dict[str, Any]) -> Receipt:
+def receipt_of(worker: Worker) -> Receipt:
+    """Read the receipt of a submission; one that cannot be read says nothing about the transaction."""
+    answer = worker.answer()
     tx_id, block = answer.get("tx_id"), answer.get("block")
-    if not isinstance(tx_id, str) or type(block) is not int:
-        raise LedgerError(
-            "HFC_FAILED", "the process of hfc wrote no receipt", "Look for the transaction by its id."
-        )
-    return Receipt(tx_id, block, decoded(answer.get("payload")))
+    try:
+        payload = decoded(answer.get("payload"))
+    except LedgerError as error:
+        raise CommitStatusError("COMMIT_UNKNOWN", error.cause, worker.sent) from error
+    if not isinstance(tx_id, str) or tx_id != worker.sent or type(block) is not int:
+        raise CommitStatusError("COMMIT_UNKNOWN", "the process of hfc wrote no receipt", worker.sent)
+    return Receipt(tx_id, block, payload)

@@ -39,8 +39,11 @@ from hfc.protos.utils import create_envelope, create_seek_info, create_seek_payl
 from hfc.util import utils
 
 OK = 200
+REFUSED = 400
 LAST_BLOCK = 2**63 - 1
 PROBE_SECONDS = 2.0
+PAUSES = (0.1, 0.2, 0.4, 0.8)
+"""How long peers get to catch up with each other when they disagree."""
 MESSAGE_BYTES = 100 * 1024 * 1024
 OPTIONS = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
@@ -54,7 +57,7 @@ class CallError(Exception):
     def __init__(self, kind: str, cause: str, **more: Any) -> None:
         super().__init__(cause)
         rest = {"tx_id": "", "details": [], "validation": "", "block": 0}
-        self.record = {"kind": kind, "cause": cause} | rest | more
+        self.record: dict[str, Any] = {"kind": kind, "cause": cause} | rest | more
 
 
 @dataclass(frozen=True)
@@ -162,12 +165,11 @@ class Call:
         request = self.request
         _, info = await self._ask("qscc", "GetChainInfo", [request.channel.encode()])
         height = int(ledger_pb2.BlockchainInfo.FromString(info).height)
-        context = self._context(request.chaincode, request.function, request.arguments, request.transient)
-        pending, proposal, header = self.channel.send_tx_proposal(context, self.peers)
-        agreed = self._agreed(await asyncio.gather(*pending, return_exceptions=True), context.tx_id)
-        await self._order(utils.build_tx_req((agreed, proposal, header)), context)
+        context, transaction = await self._endorse()
+        await self._order(transaction, context)
         block = await self._verdict(height)
-        response = proposal_response_pb2.ProposalResponsePayload.FromString(agreed[0].payload)
+        raw = transaction.responses[0].payload
+        response = proposal_response_pb2.ProposalResponsePayload.FromString(raw)
         payload = proposal_pb2.ChaincodeAction.FromString(response.extension).response.payload
         return {"tx_id": context.tx_id, "block": block, "payload": encoded(payload)}
 
@@ -207,11 +209,28 @@ class Call:
                 if kind_of(error) != "unreachable":
                     raise CallError("failed", text_of(error), details=details) from error
                 continue
-            if found.response.status == OK:
+            if accepted(found.response.status):
                 return server, bytes(found.response.payload)
             details.append(server.said(found.response.message))
             raise CallError("refused", found.response.message, tx_id=context.tx_id, details=details)
         raise CallError("unreachable", "no peer can be reached", details=details)
+
+    async def _endorse(self) -> tuple[Any, Any]:
+        """Have all peers endorse, again while only others than the own object: they may be a block behind."""
+        request = self.request
+        for pause in (*PAUSES, None):
+            context = self._context(request.chaincode, request.function, request.arguments, request.transient)
+            pending, proposal, header = self.channel.send_tx_proposal(context, self.peers)
+            responses = await asyncio.gather(*pending, return_exceptions=True)
+            try:
+                agreed = self._agreed(responses, context.tx_id)
+            except CallError as error:
+                if pause is None or request.msp in {said["msp"] for said in error.record["details"]}:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                return context, utils.build_tx_req((agreed, proposal, header))
+        raise AssertionError("the last attempt returns or raises")
 
     def _agreed(self, responses: list[Any], tx_id: str) -> list[Any]:
         """Return the endorsements that are alike to the byte, if there are as many as the policy wants."""
@@ -223,7 +242,7 @@ class Call:
                 details.append(peer.said(found))
             elif isinstance(found, BaseException):
                 raise found
-            elif found.response.status != OK:
+            elif not accepted(found.response.status):
                 kinds.add("refused")
                 details.append(peer.said(found.response.message))
             else:
@@ -313,6 +332,11 @@ VERBS: dict[str, Callable[[Call], Coroutine[Any, Any, dict[str, Any]]]] = {
     "submit": Call.submit,
     "follow": Call.follow,
 }
+
+
+def accepted(status: int) -> bool:
+    """Whether a peer takes a chaincode's status for success."""
+    return OK <= status < REFUSED
 
 
 def encoded(raw: bytes) -> str:

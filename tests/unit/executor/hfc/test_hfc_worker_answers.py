@@ -11,6 +11,7 @@ import pytest
 from executor.errors import LedgerError
 from executor.hfc import call
 from executor.hfc.call import Worker
+from executor.hfc.client import receipt_of
 from executor.ledger.errors import (
     CommitError,
     CommitStatusError,
@@ -19,6 +20,7 @@ from executor.ledger.errors import (
     PhaseError,
     SubmitError,
 )
+from executor.ledger.transport import Receipt
 from protocol.errors import AccessError, StateError
 
 TX = "ab" * 32
@@ -120,6 +122,27 @@ def test_outcome_of_a_transaction_that_was_sent_is_unknown_not_failed(
     failed = outcome(play(said({"sent": TX}, *end)))
     assert isinstance(failed, CommitStatusError)
     assert (failed.code, failed.tx_id) == ("COMMIT_UNKNOWN", TX)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"tx_id": "cd" * 32, "block": 3, "payload": ""},
+        {"tx_id": TX, "block": "3", "payload": ""},
+        {"tx_id": TX, "block": 3, "payload": "no base64!"},
+    ],
+)
+def test_receipt_that_cannot_be_read_leaves_the_outcome_unknown(play: Any, answer: dict[str, Any]) -> None:
+    with play(said({"sent": TX}, {"answer": answer})) as worker, pytest.raises(CommitStatusError) as caught:
+        receipt_of(worker)
+    assert caught.value.tx_id == TX
+
+
+def test_receipt_is_read(play: Any) -> None:
+    answer = {"tx_id": TX, "block": 3, "payload": call.encoded(b"\xff")}
+    with play(said({"sent": TX}, {"answer": answer})) as worker:
+        assert receipt_of(worker) == Receipt(TX, 3, b"\xff")
 
 
 def test_failed_endorsement_is_raised_in_the_refusals_class(play: Any) -> None:
