@@ -12,6 +12,8 @@ from support.federation import ORGANISATIONS
 from support.gateway import Gateway
 from support.player import EXECUTION, N_FEATURES, N_NEW, N_SHARE, Call, Player
 
+pytestmark = pytest.mark.alone
+
 VALID = 0
 
 

@@ -3,7 +3,10 @@
 import json
 import os
 
+import pytest
 from support.network import containers, done, run
+
+pytestmark = pytest.mark.alone
 
 
 def doctor() -> tuple[int, dict[str, dict[str, object]]]:

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from support.network import chain, containers, done, invoke, query, run, until
 
-pytestmark = pytest.mark.skipif(not os.environ.get("CI"), reason="kills the host's Docker engine: only in CI")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not os.environ.get("CI"), reason="kills the host's Docker engine: only in CI"),
+]
 ENGINE = ("dockerd", "containerd", "containerd-shim", "containerd-shim-runc-v2")
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from support.network import (
     answers,
     chain,
@@ -14,6 +15,8 @@ from support.network import (
     run,
     until,
 )
+
+pytestmark = pytest.mark.alone
 
 
 def test_second_up_changes_nothing() -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from support import gateway
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 PROJECT = os.environ.get("ATTESTREE_PROJECT", "attestree")
 PORTS = os.environ.get("ATTESTREE_PORTS", "7")
