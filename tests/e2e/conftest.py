@@ -1,5 +1,6 @@
 """End-to-end tests run on the real network; one that is down is brought up first."""
 
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,16 @@ from protocol.digest import Digest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def network() -> None:
+def network(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """The network is up before the first test, whatever the last one of an earlier run left behind."""
-    done("network/up.sh", seconds=1800)
+    base = tmp_path_factory.getbasetemp()
+    # Workers that run side by side have one directory in common, and the first of them starts the network.
+    shared = base if worker_id == "master" else base.parent
+    with (shared / "network.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "network.up").exists():
+            done("network/up.sh", seconds=1800)
+            (shared / "network.up").touch()
 
 
 @pytest.fixture(scope="session")
