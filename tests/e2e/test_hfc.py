@@ -7,6 +7,7 @@ import base64
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -31,6 +32,8 @@ from executor.ledger.errors import (
     SubmitError,
 )
 from executor.ledger.messages import common, proposal, transaction
+from executor.ledger.proxies import Ledger
+from executor.ledger.waiting import HEARTBEAT, wait_until
 from executor.network import Network
 from protocol.errors import AttestreeError, StateError
 
@@ -216,6 +219,23 @@ def test_events_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
         rest = pool.submit(list, stream)
         stream.close()
         assert rest.result(timeout=20) is not None
+
+
+def test_waiting_through_hfc_is_woken_by_an_event(live: Network, gateway: Gateway) -> None:
+    process, checks = running_process(1), 0
+    ledger = Ledger(HfcTransport.connect(live, "org1", "auditor"))
+
+    def aborted() -> str | None:
+        nonlocal checks
+        checks += 1
+        state = str(ledger.orchestration.get(process)["status"])
+        if checks == 1:
+            gateway.submit("orchestration", "Abort", process, "for a test")
+        return state if state == "aborted" else None
+
+    began = time.monotonic()
+    assert wait_until(ledger, process, aborted, 60) == "aborted"
+    assert time.monotonic() - began < HEARTBEAT, "it was asked again by the clock, not by the event"
 
 
 def test_events_end_in_time(hfc: HfcTransport, gateway: Gateway) -> None:
