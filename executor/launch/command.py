@@ -1,6 +1,7 @@
 """`executor launch`: the rounds of a node, or of every node of the organisation on this host."""
 
 import json
+import signal
 import sys
 from dataclasses import replace
 from typing import Any
@@ -87,6 +88,7 @@ def launch(  # noqa: PLR0917 - one per option
         plans = [plan_node(caller, client, settings, each) for each in nodes]
         _print_plans([plan for plan in plans if plan is not None], as_json)
         return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Reporter() as reporter:
         reports = launch_nodes(caller, client, settings, nodes, reporter.tell)
     _finish(reports, as_json)

@@ -13,9 +13,17 @@ from protocol.state import StateRecord
 from protocol.task import TaskId
 
 
-def finish(bench: Bench, process: str, node: str, tell: Callable[[str], None]) -> dict[str, str]:
-    """Publish the node's model and try to complete the process; both may have been done before."""
-    digest = publish(bench, process, node, tell)
+def finish(bench: Bench, process: str, node: str, tell: Callable[[str], None]) -> dict[str, str] | None:
+    """Publish the node's model and try to complete the process; both may have been done before.
+
+    A node that left before the last iteration has no model to publish while the process runs.
+    """
+    try:
+        digest = publish(bench, process, node, tell)
+    except StateError as error:
+        if error.code not in ("MODEL_UNFINISHED", "TASK_UNKNOWN"):
+            raise
+        return None
     return {"model": str(digest), "process": complete(bench, process, tell)}
 
 

@@ -1,17 +1,18 @@
 """What a round will be, read and checked before anything is opened, run or written."""
 
 import base64
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 from docker import DockerClient
-from protocol.commitment import data_commitment
 
 from executor.data import Dataset
 from executor.image.check import RegisteredImage, obtain
 from executor.launch.store import NodeStore
 from executor.ledger.proxies import Ledger
 from executor.sandbox.profile import Limits, Profile
+from protocol.commitment import data_commitment
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.estimator import Estimator
@@ -32,6 +33,8 @@ class Bench:
     store: NodeStore
     labels: dict[str, str]
     seconds: float
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the operator wants the executor to end."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from executor.errors import DeadlineError, IntegrityError, LedgerError, RoundError
+from executor.errors import DeadlineError, IntegrityError, RoundError
 from executor.launch.broker import Broker
 from executor.launch.desk import TaskDesk
 from executor.launch.plan import Bench, Plan
@@ -86,7 +86,7 @@ def run_round(plan: Plan, bench: Bench, tell: Callable[[str], None]) -> Summary:
         desk = TaskDesk(plan, opening, bench.ledger, bench.store, seconds, tell)
         try:
             learner_seconds = _run_container(bench, desk, directory, key, name)
-        except (AttestreeError, KeyboardInterrupt) as error:
+        except AttestreeError as error:
             _close(bench, task, error)
             raise
     bench.store.ended()
@@ -132,18 +132,22 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
         with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
             mounts = Mounts(directory / "rows", state, socket)
             with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
+                if bench.stopping.is_set():
+                    raise interrupted()
                 container.start(key)
                 outcome = container.wait(desk.seconds)
     finally:
         key[:] = bytes(len(key))
-    _judge(outcome, broker.failure, desk)
+    _judge(outcome, broker.failure, desk, bench)
     return broker.learner_seconds
 
 
-def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk) -> None:
+def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk, bench: Bench) -> None:
     """Return if the result is on the ledger, whatever the container did then; else say why it is not."""
     if desk.completed is not None:
         return
+    if bench.stopping.is_set():
+        raise interrupted()
     if outcome.timed_out:
         raise DeadlineError(
             "LEARNER_TIMEOUT",
@@ -172,16 +176,21 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk) -> 
     )
 
 
-def _close(bench: Bench, task: TaskId, error: AttestreeError | KeyboardInterrupt) -> None:
-    """Record on the ledger why the task came to nothing; if that fails too, the next start does it."""
+def interrupted() -> RoundError:
+    """Say that the operator ended the round."""
+    return RoundError(
+        "INTERRUPTED", "the operator stopped the executor", "Launch again: the round begins anew."
+    )
+
+
+def _close(bench: Bench, task: TaskId, error: AttestreeError) -> None:
+    """Record on the ledger why the task came to nothing; if that fails too, the next start sees to it."""
     try:
         if isinstance(error, IntegrityError):
             bench.ledger.execution.refuse(task, error.code, error.evidence)
-        elif isinstance(error, AttestreeError):
-            # Cut and cleaned: a record holds plain text.
-            bench.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
         else:
-            bench.ledger.execution.fail(task, "INTERRUPTED", "the operator stopped the executor")
-    except LedgerError:
+            # In words that fit a record: a cause may quote what the learner wrote.
+            bench.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
+    except AttestreeError:
         return
     bench.store.ended()

@@ -1,7 +1,8 @@
 """The rounds of the nodes of one organisation on this host: one after the other, the nodes side by side."""
 
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +19,7 @@ from executor.launch.recovery import check_free, recover
 from executor.launch.round import Summary, run_round
 from executor.launch.source import Source, source_of
 from executor.launch.store import NodeStore
+from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from protocol.errors import AttestreeError
 
@@ -59,18 +61,30 @@ def launch_nodes(
     caller: Caller, client: DockerClient, settings: Settings, nodes: list[str], tell: Tell
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
+    stopping = threading.Event()
     with ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
-        asked = [pool.submit(launch_node, caller, client, settings, node, tell) for node in nodes]
+        asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
+        try:
+            wait(asked)
+        except KeyboardInterrupt:
+            stopping.set()
+            for node in nodes:
+                kill_all(client, labels_of(caller, settings.process, node))
         return [each.result() for each in asked]
 
 
-def launch_node(
-    caller: Caller, client: DockerClient, settings: Settings, node: str, tell: Tell
+def launch_node(  # noqa: PLR0917
+    caller: Caller,
+    client: DockerClient,
+    settings: Settings,
+    node: str,
+    tell: Tell,
+    stopping: threading.Event,
 ) -> NodeReport:
     """Run a node's rounds until as many are done as were asked for, nothing is left, or one fails."""
     report = NodeReport(node)
     try:
-        with working(caller, client, settings, node) as bench:
+        with working(caller, client, settings, node, stopping) as bench:
             _run(bench, settings, report, caller, tell)
     except AttestreeError as error:
         report.error = error
@@ -79,7 +93,7 @@ def launch_node(
 
 def plan_node(caller: Caller, client: DockerClient, settings: Settings, node: str) -> Plan | None:
     """Plan the next round of a node and change nothing; None when nothing is left to do."""
-    with working(caller, client, settings, node) as bench:
+    with working(caller, client, settings, node, threading.Event()) as bench:
         terms = read_terms(bench.ledger, settings.process, node)
         if terms is None:
             return None
@@ -88,12 +102,14 @@ def plan_node(caller: Caller, client: DockerClient, settings: Settings, node: st
 
 
 @contextmanager
-def working(caller: Caller, client: DockerClient, settings: Settings, node: str) -> Iterator[Bench]:
+def working(
+    caller: Caller, client: DockerClient, settings: Settings, node: str, stopping: threading.Event
+) -> Iterator[Bench]:
     """Hold the node on this host and the ledger as the node."""
     store = NodeStore(caller.network.state, caller.organisation, settings.process, node)
     labels = labels_of(caller, settings.process, node)
     with store.locked(), replace(caller, identity=node).ledger() as ledger:
-        yield Bench(ledger, client, store, labels, settings.seconds)
+        yield Bench(ledger, client, store, labels, settings.seconds, stopping)
 
 
 def labels_of(caller: Caller, process: str, node: str) -> dict[str, str]:

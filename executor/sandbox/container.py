@@ -177,6 +177,15 @@ class Container:
         return printable[-_TAIL_CHARACTERS:]
 
 
+def kill_all(client: DockerClient, labels: Mapping[str, str]) -> None:
+    """Kill the running containers with these labels; whoever waits for them sees them end."""
+    filters = {"label": [LABEL, *(f"{name}={value}" for name, value in labels.items())]}
+    with calling("list containers"):
+        running = [found["Id"] for found in client.api.containers(filters=filters)]
+    for identity in running:
+        Container(client, identity).kill()
+
+
 def reap(client: DockerClient, labels: Mapping[str, str]) -> list[str]:
     """Remove the containers that an executor left behind, by the labels it gave them; returns their ids."""
     if not labels:
