@@ -89,6 +89,8 @@ def run_round(plan: Plan, bench: Bench, tell: Callable[[str], None]) -> Summary:
         except AttestreeError as error:
             _close(bench, task, error)
             raise
+        finally:
+            key[:] = bytes(len(key))
     bench.store.ended()
     assert desk.result is not None  # noqa: S101
     assert desk.completed is not None  # noqa: S101
@@ -128,16 +130,13 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
     plan = desk.plan
     state = directory / "state" if plan.state is not None else None
     socket = directory / "broker.sock"
-    try:
-        with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
-            mounts = Mounts(directory / "rows", state, socket)
-            with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
-                if bench.stopping.is_set():
-                    raise interrupted()
-                container.start(key)
-                outcome = container.wait(desk.seconds)
-    finally:
-        key[:] = bytes(len(key))
+    with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
+        mounts = Mounts(directory / "rows", state, socket)
+        with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
+            if bench.stopping.is_set():
+                raise interrupted()
+            container.start(key)
+            outcome = container.wait(desk.seconds)
     _judge(outcome, broker.failure, desk, bench)
     return broker.learner_seconds
 
