@@ -111,7 +111,18 @@ def task_of(process: str, node: str, iteration: int = 0) -> dict[str, Any]:
 
 
 def height() -> int:
+    """The number of the next block."""
     return ledger().transport.chain_info().height
+
+
+def blocks_since(first: int) -> list[bytes]:
+    """The blocks from one on, as they are stored."""
+    return [ledger().transport.block(number) for number in range(first, height())]
+
+
+def blocks_about(process: str, first: int) -> list[int]:
+    """The sizes of those blocks that name a process: others may write at the same time."""
+    return [len(block) for block in blocks_since(first) if process.encode() in block]
 
 
 def store_of(process: str, node: str, organisation: str = "org1") -> NodeStore:

@@ -1,0 +1,185 @@
+"""`executor launch` on the live network: whole federations, equal to the simulator's byte for byte."""
+
+import base64
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+from support.channel import unique
+from support.launching import (
+    SMALL,
+    Launched,
+    blocks_about,
+    digest_of,
+    executor,
+    height,
+    launch,
+    launched,
+    ledger,
+    nothing_is_left,
+    running,
+    simulated,
+    store_of,
+    task_of,
+)
+
+from executor.sandbox.profile import ENTRY_POINT
+from learning.simulator import Simulation
+from protocol.identifiers import EstimatorId
+
+RING = {"node01": "org1", "node02": "org1", "node06": "org2"}
+ROUNDS = 3
+
+
+def by_command(*arguments: str, organisation: str = "org1") -> Any:
+    ran = executor(*arguments, "--json", "--organisation", organisation)
+    assert ran.code == 0, ran.out + ran.err
+    return ran.answer
+
+
+@pytest.fixture(scope="module")
+def process(learner: str, rows: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A ring of two organisations, agreed on by the commands that people type."""
+    process = unique("ring")
+    file = tmp_path_factory.mktemp("federation") / "federation.json"
+    schema = {"schema_from": str(rows.parent / "node01.csv"), "label": "Class"}
+    fields = {"process": process, "nodes": RING, "image": learner, "rounds": ROUNDS, **SMALL, **schema}
+    file.write_text(json.dumps(fields))
+    by_command("process", "create", "--spec", str(file))
+    for organisation in ("org1", "org2"):
+        by_command("process", "accept", process, "--spec", str(file), organisation=organisation)
+    by_command("process", "start", process)
+    return process
+
+
+@pytest.fixture(scope="module")
+def expected(rows: Path) -> Simulation:
+    return simulated(rows, tuple(RING), ROUNDS)
+
+
+def both(process: str, rows: Path, *arguments: str) -> list[Launched]:
+    """Launch the two organisations side by side, as two operators do, in processes of their own."""
+
+    def one(organisation: str, *nodes: str) -> Launched:
+        words = ("--organisation", organisation, "--data", str(rows), "--json", *nodes, *arguments)
+        return executor("launch", "--process", process, *words)
+
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(one, "org1", "--all-local"), pool.submit(one, "org2")]
+        return [each.result() for each in asked]
+
+
+def test_a_dry_run_shows_plan_and_profile_and_changes_nothing(
+    process: str, rows: Path, docker_client: DockerClient
+) -> None:
+    before = height()
+    ran = launch(process, "--node", "node01", "--data", str(rows), "--dry-run")
+    assert ran.code == 0
+    (plan,) = ran.answer["plans"]
+    assert (plan["node"], plan["iteration"], plan["neighbours"]) == ("node01", 0, ["node02", "node06"])
+    profile = plan["sandbox"]["profile"]
+    assert profile["entry_point"] == list(ENTRY_POINT)
+    assert (profile["network"], profile["read_only_root"], profile["user"]) == ("none", True, "10001:10001")
+    assert profile["image_id"] == plan["image"]["image_id"]
+    assert blocks_about(process, before) == []
+    assert list(ledger().execution.list_tasks(process)) == []
+    nothing_is_left(docker_client, process, "node01")
+
+
+def test_two_organisations_learn_what_the_simulator_learns(
+    process: str, rows: Path, expected: Simulation, docker_client: DockerClient
+) -> None:
+    for ran in both(process, rows, "--until-complete"):
+        assert ran.code == 0, ran.out + ran.err
+        for node in ran.answer["nodes"]:
+            assert [summary["iteration"] for summary in node["rounds"]] == list(range(ROUNDS))
+            assert set(node["rounds"][0]["transactions"]) == {"open", "share", "complete"}
+            assert node["finished"]["model"] == node["rounds"][-1]["ensemble_digest"]
+        assert "FIT" in ran.err
+    check_ledger(process, expected)
+    for node, organisation in RING.items():
+        nothing_is_left(docker_client, process, node, organisation)
+
+
+def check_ledger(process: str, expected: Simulation) -> None:
+    """Compare every round's share and ensemble, every shared tree's bytes, and the models."""
+    record = ledger("org1", "node01").execution
+    results = {(found["node"], found["iteration"]): found for found in record.artifacts(process)}
+    assert len(results) == len(RING) * ROUNDS
+    for simulated_round in expected.records:
+        place = simulated_round.node, simulated_round.round
+        assert results[place]["ensemble_digest"] == str(digest_of(simulated_round.ensemble)), place
+        offered = task_of(process, *place)["offered"]["ids"]
+        assert offered == [str(each) for each in simulated_round.share.ids], place
+    trees = {each.id: each.tree for ensemble in expected.ensembles().values() for each in ensemble}
+    found = record.estimators(process, sorted(trees))
+    assert found["estimators"]
+    for entry in found["estimators"]:
+        raw = trees[EstimatorId.parse(entry["id"])].to_bytes()
+        assert base64.b64decode(entry["tree"]) == raw
+    models = {model["node"]: model for model in ledger().models.list(process)}
+    assert {node: model["digest"] for node, model in models.items()} == {
+        node: str(digest_of(ensemble)) for node, ensemble in expected.ensembles().items()
+    }
+    assert ledger().orchestration.status(process)["status"] == "completed"
+
+
+def test_a_launch_with_nothing_left_to_do_does_nothing(process: str) -> None:
+    """The data is remembered from the launch before, or not even needed."""
+    before = height()
+    reports = launched(process, "--all-local", "--until-complete")
+    assert [report["rounds"] for report in reports] == [[], []]
+    assert {report["finished"]["process"] for report in reports} == {"completed"}
+    assert blocks_about(process, before) == []
+
+
+def test_the_same_round_run_twice_gives_byte_identical_trees(process: str, learner: str, rows: Path) -> None:
+    """Another process with the same seed and data: other ids, keys and states, and the same trees."""
+    again = running(learner, rows, RING)
+    for ran in both(again, rows):
+        assert ran.code == 0, ran.out + ran.err
+    for node in RING:
+        first, second = task_of(process, node), task_of(again, node)
+        for name in ("share", "created", "ensemble", "ensemble_digest"):
+            assert first["outcome"][name] == second["outcome"][name], (node, name)
+        assert first["offered"]["ids"] == second["offered"]["ids"]
+        assert first["opening"]["public_key"] != second["opening"]["public_key"]
+        assert first["opening"]["data"] != second["opening"]["data"]
+
+
+def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
+    learner: str, rows: Path, docker_client: DockerClient
+) -> None:
+    """Asynchronous first; then a node without neighbours that goes on from the published model."""
+    nodes = {"node01": "org1", "node02": "org1"}
+    first = running(learner, rows, nodes, synchronous=False, rounds=2)
+    (alone,) = launched(first, "--node", "node02", "--rounds", "2", "--data", str(rows))
+    assert len(alone["rounds"]) == 2
+    (taking,) = launched(first, "--node", "node01", "--until-complete", "--data", str(rows))
+    assert taking["rounds"][0]["taken"] == 2
+    assert taking["finished"]["process"] == "completed"
+
+    model = ledger().models.get(first, "node01")
+    initial = {"process": first, "node": "node01", "digest": model["digest"]}
+    second = running(learner, rows, {"node01": "org1"}, topology="disconnected", initial_model=initial)
+    ran = executor(
+        "launch", "--process", second, "--organisation", "org1", "--until-complete", "--data", str(rows)
+    )
+    assert ran.code == 0, ran.err
+    assert "node01" in ran.out
+    assert "the process is completed" in ran.out
+    task = task_of(second, "node01")
+    assert task["offered"] is None
+    before = {entry["id"] for entry in ledger().models.members(first, "node01")["estimators"]}
+    after = {entry["id"] for entry in task["outcome"]["ensemble"]}
+    # Own trees go on counting where the model's end.
+    created = {entry["id"] for entry in task["outcome"]["created"]}
+    assert created == {f"node01/{counter:04}" for counter in range(6, 9)}
+    assert after <= before | created
+    assert after & before
+    assert after & created
+    nothing_is_left(docker_client, second, "node01")
+    assert (store_of(second, "node01").directory.stat().st_mode & 0o777) == 0o700

@@ -1,0 +1,120 @@
+"""Images that are not what the ledger says, through `executor launch`: refused, recorded, never started."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+from support.images import push
+from support.launching import (
+    derived,
+    launch,
+    launched,
+    ledger,
+    nothing_is_left,
+    published,
+    registered,
+    running,
+    task_of,
+)
+
+from executor.image.registry import Registry
+from executor.launch import round as steps
+from executor.network import Network
+from executor.sandbox.container import Container
+from protocol.digest import Digest
+
+NODE = {"node01": "org1"}
+EVIL = {"opt/venv/lib/python3.11/site-packages/learner/evil.py": b"steal = True\n"}
+SURPRISES = [
+    "VOLUME /data",
+    'ENTRYPOINT ["/bin/evil"]',
+    "CMD evil",
+    "USER root",
+    "WORKDIR /data",
+    "HEALTHCHECK --interval=1s CMD /bin/evil",
+    "ONBUILD RUN /bin/evil",
+    "EXPOSE 80",
+]
+
+
+def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Launch what must be refused with exit code 10; returns the evidence on the ledger."""
+
+    def create(*_: object, **__: object) -> None:
+        raise AssertionError("a container was created")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Container, "create", create)
+        ran = launch(process, "--data", str(rows), "--node", "node01")
+    assert (ran.code, ran.error["code"]) == (10, "IMAGE_MISMATCH"), ran.out
+    task = task_of(process, "node01")
+    assert (task["state"], task["opening"], task["closed"]["code"]) == ("refused", None, "IMAGE_MISMATCH")
+    (refusal,) = ledger().execution.list_refusals(process)
+    assert (refusal["node"], refusal["iteration"], refusal["code"]) == ("node01", 0, "IMAGE_MISMATCH")
+    nothing_is_left(client, process, "node01")
+    return refusal["evidence"]
+
+
+def test_a1_a_wrong_image_id_on_the_ledger_is_refused_and_recorded(
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Digest.of(b"no image at all")
+    image = registered(docker_client, "attestree/tampered", learner_id, wrong)
+    process = running(image, rows, NODE, topology="disconnected")
+    evidence = refused(process, rows, docker_client, monkeypatch)
+    assert (evidence["expected"], evidence["found"]) == (str(wrong), str(learner_id))
+    assert evidence["image"] == image
+
+
+def test_a2_a_tampered_image_under_the_honest_id_is_refused_and_recorded(
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine even has the honest image; the registry's manifest leads to the tampered one."""
+    with derived(docker_client, learner_id, EVIL) as tampered:
+        image = registered(docker_client, "attestree/tampered", tampered, learner_id)
+        process = running(image, rows, NODE, topology="disconnected")
+        evidence = refused(process, rows, docker_client, monkeypatch)
+        assert (evidence["expected"], evidence["found"]) == (str(learner_id), str(tampered))
+
+
+def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_runs(
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tag moves, here and in the registry, between the check and the creation of the container."""
+    seen: list[dict[str, Any]] = []
+    create = Container.create
+
+    with (
+        derived(docker_client, learner_id, {}, SURPRISES) as surprising,
+        derived(docker_client, learner_id, EVIL) as tampered,
+    ):
+        image = published(docker_client, "attestree/surprising", surprising)
+        process = running(image, rows, NODE, topology="disconnected")
+        name, _, version = image.partition(":")
+
+        def moved_before(*given: Any, **named: Any) -> Container:
+            push(docker_client, tampered, f"{Registry.of_network(Network.load()).host}/{name}", version)
+            docker_client.api.tag(str(tampered), name, version)
+            made = create(*given, **named)
+            seen.append(made.inspect())
+            return made
+
+        plan = launch(process, "--data", str(rows), "--node", "node01", "--dry-run").answer["plans"][0]
+        monkeypatch.setattr(steps.Container, "create", moved_before)
+        launched(process, "--data", str(rows), "--node", "node01")
+        docker_client.api.remove_image(image, force=True)
+
+    (container,) = seen
+    assert container["Image"] == str(surprising)
+    assert (container["Path"], container["Config"]["User"]) == ("/opt/venv/bin/python", "10001:10001")
+    assert container["Config"]["Healthcheck"]["Test"] == ["NONE"]
+    masked = {mount["Destination"]: mount["RW"] for mount in container["Mounts"] if mount["Type"] == "tmpfs"}
+    assert masked == {"/data": False}
+    task = task_of(process, "node01")
+    assert (task["state"], task["opening"]["image_id"]) == ("completed", str(surprising))
+    # What the dry run showed is what the task committed to.
+    assert task["opening"]["sandbox"] == plan["sandbox"]["digest"]
+    assert {"destination": "/data", "kind": "tmpfs", "read_only": True} in plan["sandbox"]["profile"][
+        "mounts"
+    ]
