@@ -3,6 +3,7 @@
 Every message of a stream is received in one and the same thread, so that transactions can run in it.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
@@ -12,6 +13,8 @@ import grpc
 
 from chaincode.shim.direct import DirectStream, operations_of
 from chaincode.shim.listener import CLOSED, Listener, failure
+
+log = logging.getLogger("shim")
 
 
 class Stream(Protocol):
@@ -33,7 +36,10 @@ class Stream(Protocol):
 def open_stream(requests: Iterator[bytes], context: grpc.ServicerContext) -> Stream:
     """Take the direct way where this grpcio has it."""
     operations = operations_of(context)
-    return QueueStream(requests) if operations is None else DirectStream(operations, context)
+    if operations is None:
+        log.warning("grpcio %s has no operations to start; transactions cost more without", grpc.__version__)
+        return QueueStream(requests)
+    return DirectStream(operations, context)
 
 
 class QueueStream:

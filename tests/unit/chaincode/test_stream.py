@@ -20,6 +20,7 @@ from chaincode.shim import (
     transaction,
     wire,
 )
+from chaincode.shim.direct import DirectStream
 from chaincode.shim.server import STREAMS, THREADS
 from chaincode.shim.session import Session
 
@@ -80,6 +81,13 @@ class Turns(Held):
     """The same with greenlets, which a test holds by leaving their requests unanswered."""
 
     cooperative = True
+
+
+def test_locked_grpcio_has_the_operations_of_a_direct_stream(serve, way, caplog):
+    server, _ = serve()
+    (session,) = server._sessions
+    assert type(session._stream) is {"direct": DirectStream, "queue": stream.QueueStream}[way]
+    assert ("transactions cost more" in caplog.text) is (way == "queue")
 
 
 def test_chaincode_registers_under_its_package_id(peer):
