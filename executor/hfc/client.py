@@ -24,7 +24,8 @@ from executor.network import CHANNEL, ORDERER, Network
 
 log = logging.getLogger(__name__)
 
-EVALUATE_SECONDS = 20.0
+PEER_SECONDS = 20.0
+EVALUATE_SECONDS = 60.0
 SUBMIT_SECONDS = 90.0
 CONFLICT_ATTEMPTS = 6
 
@@ -133,6 +134,7 @@ class HfcTransport:
         return {
             "verb": verb,
             "seconds": seconds,
+            "peer_seconds": PEER_SECONDS,
             "channel": self.channel,
             "msp": network.msp_id(self.organisation),
             "certificate": str(self.folder / "signcerts/cert.pem"),

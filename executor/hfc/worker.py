@@ -21,7 +21,7 @@ import binascii
 import json
 import logging
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -79,6 +79,8 @@ class Request:
 
     verb: str
     seconds: float
+    peer_seconds: float
+    """How long one peer may take to answer, before another is asked or it is left out."""
     channel: str
     msp: str
     certificate: str
@@ -203,17 +205,20 @@ class Call:
             context = self._context(chaincode, function, arguments, {})
             (pending,), _, _ = self.channel.send_tx_proposal(context, [peer])
             try:
-                found = await pending
-            except grpc.RpcError as error:
+                found = await self._patiently(pending)
+            except (grpc.RpcError, TimeoutError) as error:
                 details.append(server.said(error))
-                if kind_of(error) != "unreachable":
+                if kind_of(error) == "failed":
                     raise CallError("failed", text_of(error), details=details) from error
                 continue
             if accepted(found.response.status):
                 return server, bytes(found.response.payload)
             details.append(server.said(found.response.message))
             raise CallError("refused", found.response.message, tx_id=context.tx_id, details=details)
-        raise CallError("unreachable", "no peer can be reached", details=details)
+        raise CallError("unreachable", "no peer answers", details=details)
+
+    async def _patiently(self, pending: Awaitable[Any]) -> Any:
+        return await asyncio.wait_for(pending, self.request.peer_seconds)
 
     async def _endorse(self) -> tuple[Any, Any]:
         """Have all peers endorse, again while only others than the own object: they may be a block behind."""
@@ -221,7 +226,8 @@ class Call:
         for pause in (*PAUSES, None):
             context = self._context(request.chaincode, request.function, request.arguments, request.transient)
             pending, proposal, header = self.channel.send_tx_proposal(context, self.peers)
-            responses = await asyncio.gather(*pending, return_exceptions=True)
+            waiting = [self._patiently(one) for one in pending]
+            responses = await asyncio.gather(*waiting, return_exceptions=True)
             try:
                 agreed = self._agreed(responses, context.tx_id)
             except CallError as error:
@@ -237,7 +243,7 @@ class Call:
         alike: dict[bytes, list[Any]] = {}
         details, kinds = [], {"mismatch"}
         for peer, found in zip(self.request.peers, responses, strict=True):
-            if isinstance(found, grpc.RpcError):
+            if isinstance(found, grpc.RpcError | TimeoutError):
                 kinds.add(kind_of(found))
                 details.append(peer.said(found))
             elif isinstance(found, BaseException):
@@ -262,11 +268,12 @@ class Call:
         self.sent = context.tx_id
         self.write({"sent": self.sent})
         try:
-            async for found in utils.send_transaction({server.address: orderer}, transaction, context):
-                if found.status != OK:
-                    cause = f"{common_pb2.Status.Name(found.status)}: {found.info}"
-                    raise CallError("rejected", cause, tx_id=self.sent, details=[server.said(cause)])
-        except grpc.RpcError as error:
+            async with asyncio.timeout(self.request.peer_seconds):
+                async for found in utils.send_transaction({server.address: orderer}, transaction, context):
+                    if found.status != OK:
+                        cause = f"{common_pb2.Status.Name(found.status)}: {found.info}"
+                        raise CallError("rejected", cause, tx_id=self.sent, details=[server.said(cause)])
+        except (grpc.RpcError, TimeoutError) as error:
             # It may have arrived: what became of it is for the peers to say.
             logging.warning("orderer %s: %s", server.address, text_of(error))
 
@@ -344,15 +351,19 @@ def encoded(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def kind_of(error: grpc.RpcError) -> str:
-    """Tell a peer that is not there from one that failed."""
-    return "unreachable" if error.code() is grpc.StatusCode.UNAVAILABLE else "failed"
+def kind_of(error: grpc.RpcError | TimeoutError) -> str:
+    """Tell a peer that is not there, or does not answer, from one that failed."""
+    if isinstance(error, TimeoutError) or error.code() is grpc.StatusCode.UNAVAILABLE:
+        return "unreachable"
+    return "failed"
 
 
 def text_of(what: Any) -> str:
     """Say what a server said, or what became of the call."""
     if isinstance(what, grpc.RpcError):
         return f"{what.code().name}: {what.details()}"
+    if isinstance(what, TimeoutError):
+        return "no answer in time"
     return str(what) or type(what).__name__
 
 

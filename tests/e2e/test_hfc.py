@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from support.channel import DIGESTS, IMAGE, REPOSITORY, unique
 from support.federation import nodes, running_process
-from support.impostors import Dying, Rejecting, nesting_peer, orderer, serving
+from support.impostors import Dying, Rejecting, nesting_peer, orderer, serving, silent_peer
 from support.player import Player
 
 from executor.errors import UsageError
@@ -254,6 +254,18 @@ def test_reads_go_to_another_peer_and_a_majority_is_enough(hfc: HfcTransport, ga
     request["peers"][3]["address"] = NOWHERE
     with Worker(request) as worker:
         assert worker.answer()["tx_id"].encode() in gateway.block(gateway.chain_info().height - 1)
+
+
+def test_peer_that_never_answers_is_left_out(hfc: HfcTransport, tmp_path: Path) -> None:
+    patience = {"peer_seconds": 3.0}
+    with serving(silent_peer, tmp_path) as address:
+        request = hfc._request("evaluate", 30, "image", "metadata") | patience
+        request["peers"][0] = address
+        assert ask(request)["peer"] == request["peers"][1]["address"]
+        function, *arguments = registration(unique("1"))[1:]
+        request = hfc._request("submit", 60, "image", function, tuple(arguments)) | patience
+        request["peers"][3] = address
+        assert ask(request)["block"] > 0
 
 
 def test_too_few_endorsements_are_an_error(hfc: HfcTransport) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import grpc
@@ -41,7 +42,23 @@ class Dying(Rejecting):
 def nesting_peer(server: grpc.Server) -> None:
     """Make a server answer each proposal with groups within groups (CVE-2025-4565 of protobuf)."""
     start_of_group = bytes([0x83, 0x06])
-    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: start_of_group * 5000)
+    _endorser(server, lambda request, context: start_of_group * 5000)
+
+
+def silent_peer(server: grpc.Server) -> None:
+    """Make a server take each proposal and never answer."""
+
+    def wait(request: bytes, context: grpc.ServicerContext) -> bytes:
+        gone = Event()
+        context.add_callback(gone.set)
+        gone.wait()
+        return b""
+
+    _endorser(server, wait)
+
+
+def _endorser(server: grpc.Server, answer: Callable[[bytes, grpc.ServicerContext], bytes]) -> None:
+    handler = grpc.unary_unary_rpc_method_handler(answer)
     server.add_generic_rpc_handlers(
         [grpc.method_handlers_generic_handler("protos.Endorser", {"ProcessProposal": handler})]
     )
