@@ -42,7 +42,11 @@ def without_floats(value: Any) -> Any:
 
 def written_out(parameters: Parameters) -> dict[str, Any]:
     """Return the options with every default, or refuse what the learner would refuse."""
-    return dict(to_options(from_step(parameters)))
+    agreed = from_step(parameters)
+    features, given = parameters.limits.n_features, len(agreed.kernel.mu)
+    if given not in (0, features):
+        raise ParameterError(f"option 'mu' has {given} values for {features} features")
+    return dict(to_options(agreed))
 
 
 def _home_check(value: Any) -> Any:

@@ -70,11 +70,12 @@ def test_without_options_the_defaults_of_today_are_fixed() -> None:
 
 def test_numbers_become_text_in_their_one_spelling() -> None:
     made = federation(
-        ("threshold: 0.3", "threshold: 2.50e-1\n  mu: [0, 1.0]\n  sigma: [1, 2]"), ("quota: 2", "quota: 2.0")
+        ("threshold: 0.3", f"threshold: 2.50e-1\n  mu: {[0, 1.0] * 15}\n  sigma: {[1, 2] * 15}"),
+        ("quota: 2", "quota: 2.0"),
     )
     found = options(made)
     assert (found["threshold"], found["quota"], found["vote_cap"]) == ("0.25", "2.0", "0.1")
-    assert (found["mu"], found["sigma"]) == (["0.0", "1.0"], ["1.0", "2.0"])
+    assert (found["mu"][:2], found["sigma"][:2]) == (["0.0", "1.0"], ["1.0", "2.0"])
 
 
 @pytest.mark.parametrize(
@@ -257,6 +258,8 @@ LINES = [
     ("FEDERATION_MEANING", 29, "threshold", ("threshold: 0.3", "threshold: 1.5")),
     ("FEDERATION_MEANING", 29, "threshold", ("threshold: 0.3", "threshold: 1e999")),
     ("FEDERATION_MEANING", 29, "'0.30'", ("threshold: 0.3", "threshold: '0.30'")),
+    ("FEDERATION_MEANING", 28, "2 values for 30", ("fit: balanced", "mu: [0, 1]\n  sigma: [1, 1]")),
+    ("FEDERATION_MEANING", 28, "sigma", ("fit: balanced", "mu: [0, 1]\n  sigma: [1]")),
     ("FEDERATION_MEANING", 21, "V1", ("label: Class", "label: V1")),
     ("FEDERATION_MEANING", 21, "label", ("label: Class", "")),
     ("FEDERATION_MEANING", 12, "n_features is 31", after_topology("limits: {n_features: 31}")),
