@@ -3,7 +3,7 @@
 grpcio's server has one thread that takes completed operations from gRPC's core. Its public interface passes
 each message on to a second thread, and waits in a third for each message sent. A `DirectStream` starts the
 same operations with the same calls as grpcio's `_server.py` and acts on a message in the thread that took it:
-a third of the processor time.
+about half of the processor time.
 
 This is the only file that reaches below grpcio's public interface. What it needs there is checked when a
 stream opens, and a release of grpcio without it is served by the public interface alone (`stream.py`).
