@@ -1,6 +1,9 @@
 """An executor killed at any instant: the next start cleans up and goes on; the ledger has nothing twice."""
 
+import json
+import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +12,7 @@ import pytest
 from docker import DockerClient
 from support.crashing import INSTANTS
 from support.launching import (
+    EXECUTOR,
     containers_of,
     digest_of,
     launch,
@@ -31,7 +35,8 @@ from protocol.signing import Action, SigningKey, sign_statement
 from protocol.task import Opening, TaskId, statement
 
 NODES = {"node01": "org1", "node02": "org1"}
-KEY = bytes(range(100, 132))
+KEY = os.urandom(32)
+"""Another one in each run: the ledger takes a key once."""
 # In the order of a round; the second node takes those that the first cannot come to twice.
 FIRST, SECOND = "node01", "node02"
 BEFORE_ITS_NEIGHBOUR = [
@@ -183,4 +188,30 @@ def test_a_task_under_way_elsewhere_is_left_alone(
     store.begin(journal)
     ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "1")
     assert task_of(process, "node01")["attempt"] == 2
+    nothing_is_left(docker_client, process, "node01")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_operator_who_stops_the_executor_finds_the_task_closed(
+    learner: str, rows: Path, docker_client: DockerClient, number: signal.Signals
+) -> None:
+    """While it waits for a neighbour that never comes, which is when operators lose their patience."""
+    process = running(learner, rows, NODES)
+    words = ("--organisation", "org1", "--node", "node01", "--data", str(rows), "--json")
+    with subprocess.Popen(
+        [EXECUTOR, "launch", "--process", process, *words],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as launching:
+        assert launching.stderr is not None
+        said = next(line for line in launching.stderr if "waiting for node02" in line)
+        assert "iteration 0" in said
+        launching.send_signal(number)
+        out, err = launching.communicate(timeout=60)
+    assert launching.returncode == 1, out + err
+    assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"
+    task = task_of(process, "node01")
+    assert (task["state"], task["closed"]["code"]) == ("failed", "INTERRUPTED")
     nothing_is_left(docker_client, process, "node01")

@@ -1,11 +1,12 @@
 """Images that are not what the ledger says, through `executor launch`: refused, recorded, never started."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docker import DockerClient
-from support.images import push
+from support.images import forget, push
 from support.launching import (
     derived,
     launch,
@@ -36,6 +37,15 @@ SURPRISES = [
     "ONBUILD RUN /bin/evil",
     "EXPOSE 80",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten(docker_client: DockerClient) -> Iterator[None]:
+    """The names that these tests give the learner image are gone from the engine afterwards."""
+    yield
+    host = Registry.of_network(Network.load()).host
+    for name in ("attestree/tampered", "attestree/surprising"):
+        forget(docker_client, f"{host}/{name}")
 
 
 def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.MonkeyPatch) -> Any:
