@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from executor.data.columns import plain
-from executor.data.dataset import load_features
+from executor.data.dataset import load, load_features
 from executor.data.parquet import is_parquet
 from executor.data.source import read_file
 from executor.errors import DatasetError
@@ -66,6 +66,18 @@ def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> Rows:
     order = [found.index(name) for name in schema.features]
     kept = _kept(path, [names.index(plain(name)) for name in keep]) if keep else ()
     return Rows(np.ascontiguousarray(values[:, order]), kept)
+
+
+def labels_of(path: Path, schema: FeatureSchema) -> NDArray[np.uint8] | None:
+    """Return the labels of rows that have them; None where the column is missing or is something else."""
+    names = names_of(path)
+    if schema.label not in names:
+        return None
+    others = [name for name in names if name != schema.label and name not in schema.features]
+    try:
+        return load(path, schema.label, others).table.y
+    except DatasetError:
+        return None
 
 
 def names_of(path: Path) -> list[str]:

@@ -114,8 +114,8 @@ def predict(
     """Score the rows of DATA, a CSV or Parquet file, with the model of NODE.
 
     The result has one line per row: its number from 1 on, the columns to keep, the score, and 1 for
-    anomalous or 0. DATA needs no label. Its columns have to be those of the process in their order, or are
-    found by name with --spec.
+    anomalous or 0. DATA needs no label; scores are measured against one that is there. The columns have to
+    be those of the process in their order, or are found by name with --spec.
     """
     from executor.model import rows  # noqa: PLC0415
 
@@ -127,12 +127,15 @@ def predict(
     read = rows.read(data, schema, keep)
     scores = found.scores(read.X)
     decisions = found.decide(scores, threshold)
-    summary = {
+    summary: dict[str, Any] = {
         "model": str(found.digest),
         "rows": len(scores),
         "anomalous": int(decisions.sum()),
         "threshold": found.voting.threshold if threshold is None else threshold,
     }
+    labels = rows.labels_of(data, schema)
+    if labels is not None:
+        summary["metrics"] = _metrics(labels, scores, summary["threshold"])
     if as_json:
         lists = {"scores": scores.tolist(), "decisions": decisions.tolist()} if out is None else {}
         click.echo(json.dumps({**summary, **lists, **({} if out is None else {"out": str(out)})}))
@@ -143,9 +146,19 @@ def predict(
         click.echo(
             f"{summary['rows']} rows, {summary['anomalous']} anomalous above {summary['threshold']}", err=True
         )
+        if "metrics" in summary:
+            told = ", ".join(f"{name} {value:.3f}" for name, value in summary["metrics"].items())
+            click.echo(f"against the labels: {told}", err=True)
 
 
 COMMANDS: tuple[click.Command, ...] = (export, predict)
+
+
+def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
+    from executor.experiment.metrics import TITLES, measure  # noqa: PLC0415
+
+    found = measure(labels, scores, threshold)
+    return {title: getattr(found, name) for name, title in TITLES.items()}
 
 
 def _made(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:

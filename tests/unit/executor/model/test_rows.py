@@ -71,3 +71,16 @@ def test_rows_that_cannot_be_scored_are_refused(tmp_path: Path, text: str, code:
     with pytest.raises(DatasetError) as caught:
         rows.read(csv(tmp_path, text), SCHEMA)
     assert caught.value.code == code
+
+
+def test_labels_are_read_where_there_are_some(tmp_path: Path) -> None:
+    found = rows.labels_of(csv(tmp_path, "id,a,b,fraud\n7,1,2,0\n8,3,4,1\n"), SCHEMA)
+    assert found is not None
+    assert found.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b,fraud\n1,2,maybe\n", "a,b,fraud\n1,2,\n"])
+def test_rows_without_usable_labels_are_scored_all_the_same(tmp_path: Path, text: str) -> None:
+    path = csv(tmp_path, text)
+    assert rows.labels_of(path, SCHEMA) is None
+    assert rows.read(path, SCHEMA).X.tolist() == [[1.0, 2.0]]
