@@ -18,6 +18,7 @@ from executor.launch.rounds import NodeReport, Settings, launch_nodes, plan_node
 from executor.launch.source import DEFAULT_LABEL, Source
 from executor.reporting import json_option, reported
 from executor.sandbox.profile import Limits
+from protocol.identifiers import parse_node, parse_process
 
 MIB = 1 << 20
 THE_NODE = "the node"
@@ -76,7 +77,7 @@ def launch(  # noqa: PLR0917 - one per option
             "LAUNCH_OPTIONS", "--rounds and --until-complete exclude each other", "Give one of them."
         )
     settings = Settings(
-        process,
+        parse_process(process),  # names a directory too, so nothing is made for a name that is none
         None if until_complete else rounds or 1,
         None if data is None else Source(data, label, drop),
         Limits(memory_bytes=memory * MIB, cpus=cpus),
@@ -100,7 +101,7 @@ def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> l
         raise UsageError("LAUNCH_OPTIONS", "--node and --all-local exclude each other", "Give one of them.")
     named = node or (caller.identity if caller.identity != THE_NODE else None)
     if named is not None and not all_local:
-        _check_enrolled(caller, named)
+        _check_enrolled(caller, parse_node(named))
         return [named]
     with replace(caller, identity=READER).ledger() as ledger:
         taking_part = [entry["node"] for entry in ledger.orchestration.status(process)["nodes"]]

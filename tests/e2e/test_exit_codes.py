@@ -31,6 +31,7 @@ from test_launch_misbehaving import CASES as MISBEHAVIOURS
 from executor import exits
 from executor.cli import main
 from executor.launch.desk import TaskDesk
+from executor.network import Network
 
 sys.path.insert(0, str(ROOT / "tests/unit/executor/ledger"))
 
@@ -180,6 +181,16 @@ def test_exit_code(number: int, scene: Scene) -> None:
         assert ran.error["remedy"]
     assert "Traceback" not in ran.err
     assert list(ledger().execution.list_tasks(scene.process)) == []
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "a/b", "$(id)", "; id", "", "x" * 300])
+def test_14_f18_names_that_are_none_reach_neither_shell_nor_disk(scene: Scene, name: str) -> None:
+    places = Network.load().state / "executor/org1"
+    before = sorted(places.glob("*"))
+    assert launch(name, "--node", "node01", "--data", str(scene.rows)).error["exit_code"] == 14
+    if name:
+        assert scene.launch("--node", name).error["exit_code"] == 14
+    assert sorted(places.glob("*")) == before
 
 
 def test_2_a_node_that_another_executor_works_for_is_busy(scene: Scene) -> None:

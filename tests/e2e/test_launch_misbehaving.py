@@ -18,6 +18,7 @@ from support.launching import (
     containers_of,
     derived,
     launch,
+    ledger,
     nothing_is_left,
     published,
     running,
@@ -152,7 +153,7 @@ def test_a_container_killed_while_it_waits_ends_the_round_at_once(
     nothing_is_left(docker_client, process, "node01")
 
 
-def test_after_all_that_the_node_completes(misbehave: Any, process: str) -> None:
+def test_after_all_that_the_node_completes(misbehave: Any, process: str, rows: Path) -> None:
     """The same task, with the honest behaviour: failures leave nothing behind that would hinder it."""
     ran = misbehave("honest")
     assert ran.code == 0, ran.out
@@ -160,4 +161,18 @@ def test_after_all_that_the_node_completes(misbehave: Any, process: str) -> None
     assert task["state"] == "completed"
     assert task["attempt"] > 1
     (summary,) = ran.answer["nodes"][0]["rounds"]
-    assert store_of(process, "node01").state(Digest.parse(summary["state"]))
+    check_lost_state(process, rows, Digest.parse(summary["state"]))
+
+
+def check_lost_state(process: str, rows: Path, digest: Digest) -> None:
+    """A state that is gone, or is another, starts no round: the task is not even opened."""
+    path = store_of(process, "node01").directory / "states" / digest.hex
+    kept = path.read_bytes()
+    for content, code in ((None, "STATE_MISSING"), (kept + b"x", "STATE_MISMATCH")):
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        ran = launch(process, "--node", "node01", "--data", str(rows))
+        assert (ran.code, ran.error["code"]) == (13, code)
+        path.write_bytes(kept)
+    assert [task["iteration"] for task in ledger().execution.list_tasks(process, "node01")] == [0]
