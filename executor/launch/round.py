@@ -133,9 +133,9 @@ def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray
     with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
         mounts = Mounts(directory / "rows", state, socket)
         with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
-            if bench.stopping.is_set():
-                raise interrupted()
             container.start(key)
+            if bench.stopping.is_set():  # whoever stops kills what runs by then, and this may have come later
+                container.kill()
             outcome = container.wait(desk.seconds)
     _judge(outcome, broker.failure, desk, bench)
     return broker.learner_seconds
