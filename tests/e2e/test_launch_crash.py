@@ -19,6 +19,7 @@ from support.launching import (
     launched,
     ledger,
     nothing_is_left,
+    reached,
     running,
     simulated,
     store_of,
@@ -108,7 +109,7 @@ def test_f15_b9_b10_killed_at_each_instant_the_next_start_cleans_and_goes_on(
 def check_nothing_is_doubled(process: str, rows: Path) -> None:
     """Compare the ledger with a run in memory that nobody ever killed."""
     record, expected = ledger("org1", "node01").execution, simulated(rows, tuple(NODES), rounds=2)
-    assert ledger().orchestration.status(process)["status"] == "completed"
+    reached(process, "completed")
     tasks = list(record.list_tasks(process))
     assert [(task["node"], task["iteration"], task["state"]) for task in tasks] == [
         (node, iteration, "completed") for node in NODES for iteration in range(2)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from docker import DockerClient
-from support.launching import launch, launched, ledger, nothing_is_left, running
+from support.launching import launch, launched, ledger, nothing_is_left, reached, running
 
 HEADER = "x0,x1,x2,x3,x4,Class"
 
@@ -28,7 +28,7 @@ def test_g1_g2_g3_g6_g7_odd_rows_are_learned_from_all_the_same(
     reports = launched(process, "--all-local", "--until-complete", "--data", str(tmp_path / "{node}.csv"))
     assert [report["node"] for report in reports] == list(files)
     assert all(report["rounds"][0]["created"] == 3 for report in reports)
-    assert ledger().orchestration.status(process)["status"] == "completed"
+    reached(process, "completed")
     for node in files:
         nothing_is_left(docker_client, process, node)
 

@@ -30,6 +30,7 @@ from executor.image.registry import Registry
 from executor.launch.rounds import labels_of
 from executor.launch.store import NodeStore
 from executor.ledger.proxies import Ledger
+from executor.ledger.waiting import wait_until
 from executor.network import Network
 from executor.process.federation import load
 from learning.ensemble import Ensemble
@@ -38,6 +39,7 @@ from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
 from learning.topology import ring
 from protocol.digest import Digest
+from protocol.errors import StateError
 from protocol.round import ensemble_digest
 from protocol.task import TaskId
 
@@ -175,10 +177,28 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
         path.write_text(json.dumps({"schema_from": str(rows.parent / "node01.csv"), "rounds": 1, **file}))
         specification = load(path).specification
     ledger("org1", "data-scientist").orchestration.create(specification.to_dict())
-    for organisation in sorted(set(nodes.values())):
+    organisations = sorted(set(nodes.values()))
+    for organisation in organisations:
+        reached(process, "proposed", organisation)
         ledger(organisation, "data-scientist").orchestration.accept(process, specification.digest)
+    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process)["missing"] or None, 30)
     ledger("org1", "data-scientist").orchestration.start(process)
+    for organisation in organisations:
+        reached(process, "running", organisation)
     return process
+
+
+def reached(process: str, status: str, organisation: str = "org1") -> None:
+    """The organisation's peer, which may be a block behind another's, has the process in this status."""
+    here = ledger(organisation)
+
+    def check() -> bool | None:
+        try:
+            return here.orchestration.status(process)["status"] == status or None
+        except StateError:
+            return None
+
+    wait_until(here, process, check, 30)
 
 
 def published(client: DockerClient, name: str, image: Digest) -> str:
