@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.network import PROJECT, ROOT, containers, done, peer, run
 
+pytestmark = pytest.mark.alone
+
 USAGE, WRONG_STATE, DOCKER_UNREACHABLE = 2, 13, 30
 
 

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 
+import pytest
 from support.network import ROOT, containers, done, run
+
+pytestmark = pytest.mark.alone
 
 SMALL = {"ATTESTREE_PROJECT": "attestree-small", "ATTESTREE_PORTS": "27"}
 
