@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from support.network import run
+from support.launching import ledger
+from support.network import run, until
 
 from executor.cli import main
+from executor.network import Network
 
 EXECUTOR = str(Path(sys.executable).with_name("executor"))
 
@@ -54,7 +56,19 @@ def done(*arguments: str, **who: str) -> Any:
     """Run a command that must succeed; returns its answer."""
     ran = here(*arguments, **who)
     assert ran.code == 0, f"{arguments} exited with {ran.code}\n{ran.out}\n{ran.err}"
+    if isinstance(ran.answer, dict) and "block" in ran.answer:
+        everywhere(ran.answer["block"])
     return ran.answer
+
+
+def everywhere(block: int) -> None:
+    """Return when every organisation's peer has a block: whoever acts next may belong to another one."""
+    for organisation in Network.load().organisations:
+        until(
+            30,
+            f"{organisation} has block {block}",
+            lambda name=organisation: ledger(name).transport.chain_info().height > block,
+        )
 
 
 def refused(*arguments: str, **who: str) -> tuple[int, str]:
