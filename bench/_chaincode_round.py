@@ -17,14 +17,15 @@ from bench._chaincode_network import ENVIRONMENT, NODES, ROOT, Network, say
 from bench._federation import FEATURES, synthetic
 from learning.fit import FitOptions, FitTask, fit
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.round import RoundResult, SlotRead, ensemble_digest
-from protocol.share import Share
-from protocol.signing import Action, SigningKey, sign_statement
-from protocol.task import Opening, TaskId, statement
-from protocol.tree import Tree
+from protocol.signing import SigningKey
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.statement import Action, sign_statement
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import Share
+from protocol.trees.tree import Tree
 
 TREES, REPEATS = 10, 15
 PROCESS, RECORD = "bench", "execution-record"

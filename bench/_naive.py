@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 Listed = tuple[list[int], list[float], list[int], list[int]]
 

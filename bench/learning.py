@@ -27,7 +27,7 @@ from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.simulator import Member, simulate
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.tree import Tree, TreeLimits
 
 SIZES = (50, 100, 200, 400)
 PUBLIC_CODE_ROUND = 58.1

@@ -13,8 +13,8 @@ from chaincode.common import LedgerContract
 from chaincode.common.contract import READERS
 from chaincode.registry import CONTRACTS, contract
 from chaincode.shim.contract import Function
-from protocol import keys
 from protocol.errors import TABLE
+from protocol.ledger import keys
 
 PAGE = Path(__file__).parents[1] / "docs" / "ledger.md"
 

@@ -4,7 +4,7 @@
  * in the same order, so the two give the same bits. That holds because nothing here lets a compiler or a library
  * reorder a sum: no BLAS, no fast-math, no fused multiply-add (-ffp-contract=off), one thread.
  *
- * The functions trust the layout of what they are given (protocol.tree validates trees, learning/kernel.py packs
+ * The functions trust the layout of what they are given (protocol.trees.tree validates trees, learning/kernel.py packs
  * them) but check every buffer's size, so a caller's mistake is an exception and not a stray read.
  */
 #define Py_LIMITED_API 0x030B0000

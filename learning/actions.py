@@ -17,9 +17,9 @@ from learning.ranking import Ranking
 from learning.robust import Refusal, vote_weights
 from learning.rows import Rows
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree, TreeLimits
 
 EMPTY = Ensemble()
 

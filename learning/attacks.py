@@ -16,9 +16,9 @@ from learning.errors import ParameterError
 from learning.fit import FitTask, fit_tree
 from learning.rows import Rows
 from learning.seeds import generator
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree, TreeLimits
 
 SIZE = 60
 NOISE = 0.02

@@ -6,8 +6,8 @@ from typing import Self
 
 from learning.errors import EnsembleError
 from learning.ranking import Ranking
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
+from protocol.trees.estimator import Estimator
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from learning.errors import ParameterError
 from learning.rows import Rows
 from learning.seeds import derive
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree, TreeLimits
 
 KINDS = ("plain", "balanced", "extra", "undersampled", "regressor")
 REGRESSOR_DEPTH = 10

@@ -11,9 +11,9 @@ from joblib import Parallel, delayed
 from learning import attacks
 from learning.fit import FitTask, fit
 from learning.rows import Rows
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree, TreeLimits
 
 Progress = Callable[[int, int], None]
 Job = tuple[Rows, FitTask, str | None]

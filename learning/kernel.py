@@ -18,7 +18,7 @@ from learning import kernel_numpy
 from learning.compiled import choose
 from learning.errors import KernelError, ParameterError
 from learning.kernel_numpy import Packed
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 Floats = NDArray[np.float64]
 

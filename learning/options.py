@@ -12,7 +12,7 @@ from learning.fit import FitOptions
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.robust import HomeCheck
-from protocol import step
+from protocol.agreement import step
 from protocol.canonical import Record, float_text, parse_float
 from protocol.errors import DataError
 

@@ -9,7 +9,7 @@ from learning.kernel import PAPER, KernelOptions
 from learning.ranking import RANKINGS, Context, Ranking, make
 from learning.robust import HomeCheck, QuotaRanking
 from learning.rows import Rows
-from protocol.tree import TreeLimits
+from protocol.trees.tree import TreeLimits
 
 BALANCED = FitOptions(kind="balanced")
 

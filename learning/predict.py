@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from learning.compiled import choose
 from learning.errors import ParameterError, RowsError
 from learning.rows import Rows, as_features
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from learning.kernel import PAPER, KernelOptions, gram, p_greedy
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.seeds import generator
-from protocol.estimator import Estimator
+from protocol.trees.estimator import Estimator
 
 
 class Ranking(Protocol):

@@ -7,7 +7,7 @@ pass.
 from collections.abc import Sequence
 
 from learning.errors import ParameterError
-from protocol.estimator import Estimator
+from protocol.trees.estimator import Estimator
 
 
 class Registry:

@@ -22,9 +22,9 @@ from learning.errors import ParameterError
 from learning.predict import Predictor
 from learning.ranking import Ranking
 from learning.rows import Rows
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from learning.robust import Refusal
 from learning.rows import Rows
 from learning.seeds import generator
 from learning.topology import Topology
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
+from protocol.trees.estimator import Estimator
 
 SCHEDULES = ("synchronous", "asynchronous")
 

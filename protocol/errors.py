@@ -138,7 +138,7 @@ TABLE: dict[str, Code] = {
     "NAME_SYNTAX": Code(IdentifierError, "Follow the grammar in docs/formats/identifiers-v1.md."),
     "COUNTER_RANGE": Code(IdentifierError, "Use a whole number from 0 to 4294967295."),
     "COUNTER_SYNTAX": Code(IdentifierError, "Pad the counter with zeros exactly as this protocol prints it."),
-    "KEY_SYNTAX": Code(IdentifierError, "Build ledger keys with protocol.keys only."),
+    "KEY_SYNTAX": Code(IdentifierError, "Build ledger keys with protocol.ledger.keys only."),
     "RECORD_TYPE": Code(
         EncodingError, "Use text, whole numbers, booleans, null, lists and text-keyed objects."
     ),

@@ -14,20 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from protocol.digest import Digest
 from protocol.ed25519 import SIZE, check_public_key
 from protocol.errors import SignatureError
-from protocol.statement import TASK_DOMAIN, Action, TaskStatement
-
-__all__ = [
-    "TASK_DOMAIN",
-    "Action",
-    "SigningKey",
-    "TaskStatement",
-    "VerifyKey",
-    "sign",
-    "sign_statement",
-    "signed_bytes",
-    "verify",
-    "verify_statement",
-]
 
 PREAMBLE = b"attestree signature v1\0"
 PREFIX = "ed25519:"
@@ -119,13 +105,3 @@ def signed_bytes(domain: str, message: Digest | bytes) -> bytes:
     if not isinstance(message, Digest):
         raise SignatureError("SIGNATURE_INPUT", f"{type(message).__name__} is neither bytes nor a digest")
     return b"".join((PREAMBLE, bytes([len(domain)]), domain.encode(), message.raw))
-
-
-def sign_statement(key: SigningKey, statement: TaskStatement) -> bytes:
-    """Sign what a task did."""
-    return sign(key, TASK_DOMAIN, statement.digest)
-
-
-def verify_statement(key: VerifyKey, statement: TaskStatement, signature: bytes) -> None:
-    """Return if the task's key signed exactly this statement."""
-    verify(key, TASK_DOMAIN, statement.digest, signature)

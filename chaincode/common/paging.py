@@ -6,8 +6,8 @@ from typing import Any
 
 from chaincode.common.records import parse, time_text
 from chaincode.shim import Context, RefusalError, composite_key
-from protocol import keys
 from protocol.errors import AttestreeError
+from protocol.ledger import keys
 
 DEFAULT_PAGE = 50
 MAX_PAGE = 1000

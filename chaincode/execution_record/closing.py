@@ -11,10 +11,10 @@ from chaincode.execution_record.terms import Terms
 from chaincode.execution_record.writing import write_refusal
 from chaincode.shim import Context, submit
 from protocol import canonical
+from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.errors import RecordError, StateError
 from protocol.fields import Fields
-from protocol.lifecycle import TASK, TaskState, TaskTransition
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
 
 MAX_EVIDENCE_BYTES = 1 << 14
 

@@ -13,12 +13,12 @@ from chaincode.execution_record.records import Head, Members, Offered
 from chaincode.execution_record.store import find_digests, find_head, find_shares
 from chaincode.execution_record.terms import Terms
 from chaincode.shim import Context
-from protocol import keys
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
-from protocol.round import RoundResult, SlotRead, ensemble_digest
-from protocol.task import TaskId
+from protocol.ledger import keys
+from protocol.task.opening import TaskId
+from protocol.task.result import RoundResult, SlotRead, ensemble_digest
 
 
 @dataclass(frozen=True, slots=True)

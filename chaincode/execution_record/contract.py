@@ -21,15 +21,15 @@ from chaincode.execution_record.signature import is_replay, verify
 from chaincode.execution_record.store import find_head, find_task, get_task, put_task
 from chaincode.execution_record.terms import Terms
 from chaincode.shim import Context, submit
-from protocol import keys
+from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.lifecycle import TASK, TaskState, TaskTransition
-from protocol.payload import read_payload
-from protocol.round import RoundResult
-from protocol.share import Share, ShareLimits
-from protocol.signing import Action
-from protocol.task import Opening, TaskId, inputs_digest
+from protocol.ledger import keys
+from protocol.task.opening import Opening, TaskId, inputs_digest
+from protocol.task.payload import read_payload
+from protocol.task.result import RoundResult
+from protocol.task.statement import Action
+from protocol.trees.share import Share, ShareLimits
 
 
 class ExecutionRecord(Closing, Queries):

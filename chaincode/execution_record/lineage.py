@@ -7,9 +7,9 @@ from chaincode.common.calls import MODEL, call_json
 from chaincode.common.records import parse
 from chaincode.execution_record.store import find_shares
 from chaincode.shim import Context
-from protocol import keys
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
+from protocol.ledger import keys
 
 
 def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from chaincode.execution_record.lineage import as_stored, counter_text, trace
 from chaincode.execution_record.store import find_shares, get_task
 from chaincode.execution_record.terms import Terms
 from chaincode.shim import Context, RefusalError, evaluate
-from protocol import keys
 from protocol.errors import IdentifierError, StateError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
-from protocol.task import TaskId
+from protocol.ledger import keys
+from protocol.task.opening import TaskId
 
 MAX_ESTIMATORS = 1000
 ANY = -1

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any, Self
 
 from chaincode.common.records import VERSION
+from protocol.agreement.lifecycle import TASK, TaskState
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.lifecycle import TASK, TaskState
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
 
 Members = dict[EstimatorId, Digest]
 """Estimators by id, each with the digest of its tree."""

@@ -11,10 +11,10 @@ from chaincode.execution_record.terms import Terms
 from chaincode.shim import Context
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.share import Share
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
 
 
 def admit(ctx: Context, task: TaskId, share: Share, terms: Terms) -> tuple[Estimator, ...]:

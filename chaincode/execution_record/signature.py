@@ -3,8 +3,9 @@
 from chaincode.execution_record.records import Signed, Task
 from protocol.digest import Digest
 from protocol.errors import SignatureError, StateError
-from protocol.signing import SIGNATURE_SIZE, Action, verify_statement
-from protocol.task import statement
+from protocol.signing import SIGNATURE_SIZE
+from protocol.task.opening import statement
+from protocol.task.statement import Action, verify_statement
 
 
 def verify(task: Task, action: Action, digest: Digest, signature: str) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 from chaincode.common.records import VERSION, parse, read, write
 from chaincode.execution_record.records import Head, Offered, Task
 from chaincode.shim import Context
-from protocol import keys
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.task import TaskId
+from protocol.ledger import keys
+from protocol.task.opening import TaskId
+from protocol.trees.estimator import Estimator
 
 
 def find_task(ctx: Context, task: TaskId) -> Task | None:

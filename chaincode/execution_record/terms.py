@@ -5,10 +5,10 @@ from typing import Any, Self
 
 from chaincode.common.calls import ORCHESTRATION, call_json
 from chaincode.shim import Context
+from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState
 from protocol.errors import StateError
-from protocol.lifecycle import PROCESS, ImageState, ProcessState
-from protocol.limits import TreeLimits
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
+from protocol.trees.limits import TreeLimits
 
 
 @dataclass(frozen=True, slots=True)

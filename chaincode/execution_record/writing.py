@@ -7,10 +7,10 @@ from chaincode.execution_record.completing import Checked
 from chaincode.execution_record.records import Head, Members, Offered, Signed, Task
 from chaincode.execution_record.store import put_estimator
 from chaincode.shim import Context
-from protocol import keys
-from protocol.estimator import Estimator
-from protocol.round import RoundResult
-from protocol.share import Share
+from protocol.ledger import keys
+from protocol.task.result import RoundResult
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
 
 
 def write_share(

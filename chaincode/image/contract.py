@@ -16,11 +16,11 @@ from chaincode.common import (
 )
 from chaincode.common.records import VERSION
 from chaincode.shim import Context, evaluate, submit
-from protocol import keys
+from protocol.agreement.image import Image, check_text
+from protocol.agreement.lifecycle import IMAGE, ImageState, ImageTransition
 from protocol.errors import StateError
 from protocol.identifiers import parse_organisation
-from protocol.image import Image, check_text
-from protocol.lifecycle import IMAGE, ImageState, ImageTransition
+from protocol.ledger import keys
 
 
 class ImageRegistry(LedgerContract):

@@ -9,9 +9,9 @@ from typing import Any
 from chaincode.common import Caller, caller_of, provenance, read, time_text, write
 from chaincode.common.records import VERSION
 from chaincode.shim import Context
-from protocol import keys
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
+from protocol.ledger import keys
 
 
 def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consortium: list[str]) -> None:

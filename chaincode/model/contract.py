@@ -28,11 +28,11 @@ from chaincode.model.publishing import (
     write_trees,
 )
 from chaincode.shim import Context, RefusalError, evaluate, submit
-from protocol import keys
 from protocol.errors import StateError
 from protocol.fields import Fields
 from protocol.identifiers import EstimatorId, parse_process
-from protocol.round import MAX_METRICS
+from protocol.ledger import keys
+from protocol.task.result import MAX_METRICS
 
 STAFF = (Role.DATA_SCIENTIST, Role.ADMIN)
 MAX_TREES = 1000

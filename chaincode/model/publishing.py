@@ -9,15 +9,15 @@ from chaincode.common import call_json, write
 from chaincode.common.calls import EXECUTION_RECORD, ORCHESTRATION
 from chaincode.common.records import VERSION
 from chaincode.shim import Context
-from protocol import keys
+from protocol.agreement.lifecycle import PROCESS, ProcessState
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.lifecycle import PROCESS, ProcessState
-from protocol.limits import TreeLimits
-from protocol.payload import read_payload
-from protocol.share import Share, ShareLimits
+from protocol.ledger import keys
+from protocol.task.payload import read_payload
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import Share, ShareLimits
 
 MAX_TREES_BYTES = 16 << 20
 CHUNK = 1000

@@ -11,9 +11,9 @@ from typing import Any
 from chaincode.common import Caller, provenance
 from chaincode.orchestration.process import Process, Progress
 from chaincode.shim import Context
+from protocol.agreement.plan import Change
+from protocol.agreement.process import MAX_CHANGES
 from protocol.errors import AccessError, StateError
-from protocol.plan import Change
-from protocol.process import MAX_CHANGES
 
 
 def agree(

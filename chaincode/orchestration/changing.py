@@ -7,14 +7,14 @@ from chaincode.orchestration.changes import agree, need_future
 from chaincode.orchestration.checks import STAFF, check_image, owner_of
 from chaincode.orchestration.process import Process, Progress, next_iteration
 from chaincode.shim import Context, submit
-from protocol import keys
+from protocol.agreement.image import check_text
+from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.plan import Change, ChangeKind
+from protocol.agreement.process import MAX_NODES
+from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
-from protocol.image import check_text
-from protocol.lifecycle import ProcessTransition
-from protocol.plan import Change, ChangeKind
-from protocol.process import MAX_NODES
-from protocol.topology import Topology
+from protocol.ledger import keys
 
 
 class Changing(LedgerContract):

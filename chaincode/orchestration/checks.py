@@ -3,9 +3,9 @@
 from chaincode.common import Role, call_json
 from chaincode.common.calls import IMAGE, MODEL
 from chaincode.shim import Context
+from protocol.agreement.lifecycle import ImageState
+from protocol.agreement.process import Specification
 from protocol.errors import StateError
-from protocol.lifecycle import ImageState
-from protocol.process import Specification
 
 STAFF = (Role.DATA_SCIENTIST, Role.ADMIN)
 """Who acts for an organisation."""

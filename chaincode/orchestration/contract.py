@@ -11,12 +11,12 @@ from chaincode.orchestration.documentation import EVENTS, VALUES
 from chaincode.orchestration.process import Process, Progress, next_iteration
 from chaincode.orchestration.queries import Queries
 from chaincode.shim import Context, submit
-from protocol import keys
+from protocol.agreement.image import check_text
+from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.process import Specification
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter
-from protocol.image import check_text
-from protocol.lifecycle import ProcessTransition
-from protocol.process import Specification
+from protocol.ledger import keys
 
 
 class Orchestration(Changing, Queries):

@@ -5,11 +5,11 @@ from typing import Any
 from chaincode.common import Caller, caller_of, provenance, read, write
 from chaincode.common.records import VERSION, parse
 from chaincode.shim import Context
-from protocol import keys
+from protocol.agreement.lifecycle import PROCESS, ProcessState, ProcessTransition
+from protocol.agreement.plan import Change, Plan
+from protocol.agreement.process import Specification
 from protocol.errors import StateError
-from protocol.lifecycle import PROCESS, ProcessState, ProcessTransition
-from protocol.plan import Change, Plan
-from protocol.process import Specification
+from protocol.ledger import keys
 
 
 class Process:

@@ -8,9 +8,9 @@ from chaincode.orchestration import views
 from chaincode.orchestration.checks import owner_of
 from chaincode.orchestration.process import Process, Progress
 from chaincode.shim import Context, evaluate
-from protocol import keys
+from protocol.agreement.lifecycle import PROCESS
 from protocol.errors import StateError
-from protocol.lifecycle import PROCESS
+from protocol.ledger import keys
 
 
 class Queries(LedgerContract):

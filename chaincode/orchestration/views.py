@@ -3,7 +3,7 @@
 from typing import Any
 
 from chaincode.orchestration.process import Process, Progress, next_iteration
-from protocol.process import parameters_digest
+from protocol.agreement.process import parameters_digest
 
 
 def brief(record: dict[str, Any]) -> dict[str, Any]:

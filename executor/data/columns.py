@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from executor.errors import DatasetError
-from protocol.limits import FORMAT_MAX_FEATURES as MAX_FEATURES
-from protocol.schema import MAX_COLUMN_NAME
+from protocol.agreement.schema import MAX_COLUMN_NAME
+from protocol.trees.limits import FORMAT_MAX_FEATURES as MAX_FEATURES
 
 PANDAS_INDEX = "__index_level_"
 _SHOWN = 40

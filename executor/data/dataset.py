@@ -11,10 +11,10 @@ from executor.data import csv, parquet
 from executor.data.columns import plain
 from executor.data.source import file_digest, read_file
 from executor.errors import DatasetError
-from protocol.commitment import data_commitment
+from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
-from protocol.schema import FeatureSchema
-from protocol.table import Table
+from protocol.task.commitment import data_commitment
+from protocol.task.table import Table
 
 PARQUET_SUFFIXES = {".parquet", ".pq"}
 

@@ -24,8 +24,8 @@ from learning.predict import Predictor
 from learning.robust import HomeCheck, vote_weights
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
-from protocol.estimator import Estimator
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 TOPOLOGIES = {"disconnected": topology.disconnected, "ring": topology.ring, "full": topology.full}
 

@@ -13,9 +13,9 @@ from docker.errors import APIError, ImageNotFound
 
 from executor.engine import asking, keeps_manifests, misnamed
 from executor.errors import EngineError, IntegrityError
+from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import RecordError
-from protocol.image import Image
 
 _UNAVAILABLE = "Bring the registry up, or load the image from a copy: what counts is its id on the ledger"
 

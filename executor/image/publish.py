@@ -21,9 +21,9 @@ from executor.image.progress import Say
 from executor.image.reference import Reference
 from executor.image.registry import Registry, Served
 from executor.ledger.images import Images
+from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.image import Image
 
 _ID_DIGITS = 12
 

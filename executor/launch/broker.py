@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, Self
 
-from protocol.answers import SlotsAnswer, TaskAnswer
+from protocol.broker.answers import SlotsAnswer, TaskAnswer
+from protocol.broker.frames import Read
+from protocol.broker.messages import Answer, Refusal, Request, Verb
 from protocol.errors import AttestreeError, FrameError
-from protocol.frames import Read
-from protocol.messages import Answer, Refusal, Request, Verb
 
 SOCKET_MODE = 0o666
 """Any user may connect, because the user in the container is none of the host's; the directory is private."""

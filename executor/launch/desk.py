@@ -11,17 +11,18 @@ from executor.launch.store import NodeStore
 from executor.ledger.proxies import Ledger
 from executor.ledger.transport import Receipt
 from executor.ledger.waiting import wait_until
-from protocol.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.round import RoundResult
-from protocol.share import Share
-from protocol.signing import Action, VerifyKey, verify_statement
-from protocol.state import StateRecord
-from protocol.task import Opening, statement
-from protocol.tree import Tree
+from protocol.signing import VerifyKey
+from protocol.task.opening import Opening, statement
+from protocol.task.result import RoundResult
+from protocol.task.state import StateRecord
+from protocol.task.statement import Action, verify_statement
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+from protocol.trees.tree import Tree
 
 CHUNK = 1000
 """How many estimators the ledger returns at once."""

@@ -7,10 +7,10 @@ from executor.launch.plan import Bench
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, LifecycleError, StateError
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.share import Share
-from protocol.state import StateRecord
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
+from protocol.task.state import StateRecord
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import Share
 
 
 def finish(bench: Bench, process: str, node: str, tell: Callable[[str], None]) -> dict[str, str] | None:

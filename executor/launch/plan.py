@@ -12,16 +12,16 @@ from executor.image.check import RegisteredImage, obtain
 from executor.launch.store import NodeStore
 from executor.ledger.proxies import Ledger
 from executor.sandbox.profile import Limits, Profile
-from protocol.commitment import data_commitment
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
 from protocol.signing import VerifyKey
-from protocol.state import StateRecord
-from protocol.task import Opening, TaskId
-from protocol.tree import Tree
+from protocol.task.commitment import data_commitment
+from protocol.task.opening import Opening, TaskId
+from protocol.task.state import StateRecord
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.tree import Tree
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from executor.launch.plan import Bench
 from executor.launch.round import run_directory
 from executor.sandbox.container import reap
 from protocol.errors import StateError
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
 
 UNFINISHED = ("open", "shared")
 

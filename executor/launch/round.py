@@ -23,11 +23,11 @@ from executor.launch.desk import TaskDesk
 from executor.launch.plan import Bench, Plan
 from executor.launch.store import Journal, NodeStore
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
+from protocol.broker.messages import Refusal
 from protocol.errors import AttestreeError
-from protocol.messages import Refusal
-from protocol.round import RoundResult
 from protocol.signing import SigningKey
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
+from protocol.task.result import RoundResult
 
 READABLE = 0o444
 """For the user in the container, who is none of the host's; the directory around it is private."""

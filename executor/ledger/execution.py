@@ -6,7 +6,7 @@ from typing import Any
 from executor.ledger.proxy import Proxy, Submitted
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
 
 ANY_ITERATION = -1
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from executor.ledger.proxy import Proxy, Submitted
 from protocol.digest import Digest
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
 
 
 class Orchestration(Proxy):

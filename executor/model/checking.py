@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from executor.model.content import Model
 from executor.model.errors import ModelError
 from executor.model.files import trees_of_npz
-from protocol.round import ensemble_digest
+from protocol.task.result import ensemble_digest
 
 ROWS = 2_048
 TOLERANCE = 1e-12

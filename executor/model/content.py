@@ -24,14 +24,14 @@ from learning.options import from_step
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.robust import vote_weights
+from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.errors import DataError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.process import Specification
-from protocol.round import ensemble_digest
-from protocol.tree import Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.tree import Tree
 
 Members = tuple[tuple[EstimatorId, Digest], ...]
 

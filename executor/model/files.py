@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from executor.model.content import Model, Voting
 from executor.model.errors import ModelError, altered
 from learning.ensemble import Ensemble
+from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import DataError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId, parse_node, parse_organisation, parse_process
-from protocol.limits import FORMAT_MAX_INTERNAL, TreeLimits
-from protocol.round import ensemble_digest
-from protocol.schema import FeatureSchema
-from protocol.tree import Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import FORMAT_MAX_INTERNAL, TreeLimits
+from protocol.trees.tree import Tree
 
 FORMAT, VERSION = "attestree-model", 1
 ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value")

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from executor.model.content import Model
 from executor.model.errors import ModelError
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 OPSET, TREES_OPSET, IR = 21, 5, 10
 INPUT, SCORE, DECISION = "features", "score", "anomalous"

@@ -15,9 +15,9 @@ from executor.data.dataset import load, load_features
 from executor.data.parquet import is_parquet
 from executor.data.source import read_file
 from executor.errors import DatasetError
+from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import RecordError
-from protocol.schema import FeatureSchema
 
 _COLUMNS = (
     "Give the columns of the process in its order, name the label with --label and other columns with "

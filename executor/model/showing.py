@@ -9,7 +9,7 @@ from executor.experiment.tables import Grid, plain
 from executor.model.content import Members
 from learning.errors import ParameterError
 from learning.options import from_step
-from protocol.process import Specification
+from protocol.agreement.process import Specification
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from executor.reporting import json_option, reported
 
 if TYPE_CHECKING:
     from executor.model.content import Model
-    from protocol.schema import FeatureSchema
+    from protocol.agreement.schema import FeatureSchema
 
 FORMATS = ("json", "npz", "onnx")
 

@@ -16,7 +16,7 @@ from executor.ledger.proxies import Ledger, Submitted
 from executor.process.names import msp_id
 from executor.process.showing import subject_text, submitted
 from executor.reporting import json_option, reported
-from protocol.topology import Kind, Topology
+from protocol.agreement.topology import Kind, Topology
 
 _from = click.option("--from", "iteration", type=click.IntRange(0), help="The first iteration it holds for.")
 _scientist = caller_options("data-scientist")

@@ -6,8 +6,8 @@ from typing import Any
 from executor.data.columns import plain
 from executor.process.document import Document, Path_
 from executor.process.located import fault, located
-from protocol.limits import TreeLimits
-from protocol.schema import FeatureSchema
+from protocol.agreement.schema import FeatureSchema
+from protocol.trees.limits import TreeLimits
 
 
 def features_of(document: Document) -> FeatureSchema | None:

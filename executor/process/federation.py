@@ -17,10 +17,10 @@ from executor.process.features import features_of, schema_and_limits
 from executor.process.located import fault, located
 from executor.process.names import msp_id
 from learning.parameters import Defaults
-from protocol.process import VERSION, Specification
-from protocol.schema import FeatureSchema
-from protocol.step import Step
-from protocol.topology import Topology
+from protocol.agreement.process import VERSION, Specification
+from protocol.agreement.schema import FeatureSchema
+from protocol.agreement.step import Step
+from protocol.agreement.topology import Topology
 
 STEP = "train"
 _STEP_FIELDS = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")

@@ -10,8 +10,8 @@ from typing import Any
 from learning.errors import ParameterError
 from learning.options import from_step, to_options
 from learning.robust import HomeCheck
+from protocol.agreement.step import Parameters
 from protocol.canonical import float_text
-from protocol.step import Parameters
 
 FRACTIONS = ("decay", "quota", "vote_cap", "threshold")
 LISTS = ("mu", "sigma")

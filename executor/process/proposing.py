@@ -9,9 +9,9 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.process.showing import brief, submitted
 from executor.reporting import json_option, reported
+from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.process import Specification
 
 _scientist = caller_options("data-scientist")
 _spec_type = click.Path(path_type=Path, exists=True, dir_okay=False)

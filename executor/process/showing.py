@@ -10,7 +10,7 @@ from executor.experiment.tables import Grid
 from executor.ledger.proxies import Ledger, Submitted
 from executor.process.board import Board, headline
 from protocol.errors import StateError
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
 
 COLUMNS = ("Node", "Organisation", "Iteration", "Action", "Detail")
 _TASK = ("node", "iteration", "state", "attempt", "expires")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from learner.outcome import Exit, StopError, ends_with
-from protocol.messages import Answer, Refusal, Request, Verb, read_answer
+from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
 
 _BLOCK = 1 << 16
 

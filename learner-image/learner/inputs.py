@@ -8,8 +8,8 @@ from learning.actions import NodeState
 from learning.ensemble import Ensemble
 from learning.rows import Rows
 from protocol.digest import Digest
-from protocol.state import StateRecord
-from protocol.table import Table
+from protocol.task.state import StateRecord
+from protocol.task.table import Table
 
 
 def read_rows(path: Path, task: Task) -> Rows:

@@ -11,11 +11,12 @@ from learner.slots import Slots, ask_slots
 from learner.task import Task, ask_task
 from learning import actions
 from learning.actions import NodeState
-from protocol.messages import Request, Verb
-from protocol.round import RoundResult
-from protocol.share import Share
-from protocol.signing import Action, SigningKey
-from protocol.state import StateRecord
+from protocol.broker.messages import Request, Verb
+from protocol.signing import SigningKey
+from protocol.task.result import RoundResult
+from protocol.task.state import StateRecord
+from protocol.task.statement import Action
+from protocol.trees.share import Share
 
 Say = Callable[[str], None]
 

@@ -6,12 +6,12 @@ from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learner.task import Task
 from learning.robust import Refusal
-from protocol.answers import Offer, SlotsAnswer
-from protocol.estimator import Estimator
-from protocol.frames import MAX_BLOB
-from protocol.messages import Request, Verb
-from protocol.round import SlotRead
-from protocol.share import Share, ShareLimits
+from protocol.broker.answers import Offer, SlotsAnswer
+from protocol.broker.frames import MAX_BLOB
+from protocol.broker.messages import Request, Verb
+from protocol.task.result import SlotRead
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
 
 
 @dataclass(frozen=True)

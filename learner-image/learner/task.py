@@ -7,16 +7,17 @@ from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learning import options
 from learning.parameters import Parameters
-from protocol import step
-from protocol.answers import TaskAnswer
+from protocol.agreement import step
+from protocol.agreement.process import InitialModel, parameters_digest
+from protocol.agreement.step import StepKind
+from protocol.broker.answers import TaskAnswer
+from protocol.broker.messages import Request, Verb
 from protocol.digest import Digest
 from protocol.fields import Fields
-from protocol.limits import TreeLimits
-from protocol.messages import Request, Verb
-from protocol.process import InitialModel, parameters_digest
-from protocol.signing import Action, SigningKey, VerifyKey, sign_statement
-from protocol.step import StepKind
-from protocol.task import Opening, TaskId, statement
+from protocol.signing import SigningKey, VerifyKey
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.statement import Action, sign_statement
+from protocol.trees.limits import TreeLimits
 
 _AGREED = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
 _PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")

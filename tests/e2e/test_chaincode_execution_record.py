@@ -5,8 +5,8 @@ from support.channel import DIGESTS, admin1, admin2, auditor1, auditor2, scienti
 from support.federation import node_of, nodes, running_process
 from support.player import EXECUTION, N_NEW, N_SHARE, Player, fitted
 
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
+from protocol.trees.estimator import Estimator
 
 pytestmark = pytest.mark.usefixtures("network")
 

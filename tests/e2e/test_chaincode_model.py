@@ -8,8 +8,8 @@ from support.federation import node_of, nodes, running_process
 from support.player import EXECUTION, MODEL, Player
 
 from protocol.identifiers import EstimatorId
-from protocol.round import ensemble_digest
-from protocol.tree import FORMAT_LIMITS, Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 
 @pytest.fixture(scope="module")

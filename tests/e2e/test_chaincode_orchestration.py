@@ -25,12 +25,13 @@ from support.channel import (
 from support.gateway import Gateway, GatewayError
 
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.round import RoundResult, ensemble_digest
-from protocol.signing import Action, SigningKey, sign_statement
-from protocol.task import Opening, TaskId, statement
-from protocol.tree import Tree
+from protocol.signing import SigningKey
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.result import RoundResult, ensemble_digest
+from protocol.task.statement import Action, sign_statement
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 HERE = "orchestration"
 

@@ -31,9 +31,10 @@ from executor.launch import round as steps
 from executor.sandbox.container import Container
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
-from protocol.share import Share
-from protocol.signing import Action, SigningKey, sign_statement
-from protocol.task import Opening, TaskId, statement
+from protocol.signing import SigningKey
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.statement import Action, sign_statement
+from protocol.trees.share import Share
 
 NODES = {"node01": "org1", "node02": "org1"}
 KEY = os.urandom(32)

@@ -17,8 +17,8 @@ from executor.engine import engine
 from executor.image.build import build
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
+from protocol.broker.messages import Request, Verb
 from protocol.digest import Digest
-from protocol.messages import Request, Verb
 
 sys.path.insert(0, str(ROOT / "tests/unit/learner"))
 sys.path.insert(0, str(ROOT / "tests/unit/chaincode"))

@@ -13,14 +13,14 @@ import atheris
 
 with atheris.instrument_imports(include=["protocol"]):
     from protocol import canonical
+    from protocol.agreement.process import Specification
+    from protocol.broker.messages import Request
     from protocol.errors import AttestreeError
-    from protocol.messages import Request
-    from protocol.process import Specification
-    from protocol.round import RoundResult
-    from protocol.share import Share, ShareLimits
-    from protocol.state import StateRecord
-    from protocol.table import Table
-    from protocol.tree import Tree, TreeLimits
+    from protocol.task.result import RoundResult
+    from protocol.task.state import StateRecord
+    from protocol.task.table import Table
+    from protocol.trees.share import Share, ShareLimits
+    from protocol.trees.tree import Tree, TreeLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 TREES = TreeLimits(n_features=300, max_internal=255)

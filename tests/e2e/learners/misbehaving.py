@@ -56,8 +56,9 @@ def loop():
 
 def sign_with_another_key():
     from learner.task import Task
-    from protocol.signing import SigningKey, sign_statement
-    from protocol.task import statement
+    from protocol.signing import SigningKey
+    from protocol.task.opening import statement
+    from protocol.task.statement import sign_statement
 
     def sign(task, key, action, payload):
         return sign_statement(SigningKey(OTHER_KEY), statement(task.id, task.opening, action, payload))
@@ -79,9 +80,9 @@ def send_noise():
 def _share_instead(make):
     """Share what `make` makes of the honest share, signed as it should be."""
     from learner import round as steps
+    from protocol.broker.messages import Request, Verb
     from protocol.digest import Digest
-    from protocol.messages import Request, Verb
-    from protocol.signing import Action
+    from protocol.task.statement import Action
 
     def share(broker, task, key, share):
         raw = make(task, share)
@@ -104,9 +105,9 @@ def share_a_pickle():
 
 
 def share_under_a_forged_name():
-    from protocol.estimator import Estimator
     from protocol.identifiers import EstimatorId
-    from protocol.share import Share
+    from protocol.trees.estimator import Estimator
+    from protocol.trees.share import Share
 
     def make(task, share):
         return Share((Estimator(EstimatorId(task.neighbours[0], 0), share.estimators[0].tree),)).to_bytes()
@@ -115,9 +116,9 @@ def share_under_a_forged_name():
 
 
 def share_too_much():
-    from protocol.estimator import Estimator
     from protocol.identifiers import EstimatorId
-    from protocol.share import Share
+    from protocol.trees.estimator import Estimator
+    from protocol.trees.share import Share
 
     def make(task, share):
         tree = share.estimators[0].tree
@@ -138,8 +139,8 @@ def _result_instead(make):
 def keep_another_state():
     from dataclasses import replace
 
-    from protocol.limits import TreeLimits
-    from protocol.state import StateRecord
+    from protocol.task.state import StateRecord
+    from protocol.trees.limits import TreeLimits
 
     def later(raw):
         state = StateRecord.from_bytes(raw, TreeLimits(5))
@@ -152,7 +153,7 @@ def take_from_nobody():
     from dataclasses import replace
 
     from protocol.digest import Digest
-    from protocol.round import SlotRead
+    from protocol.task.result import SlotRead
 
     slot = SlotRead("node01", 0, Digest.of(b"never offered"), ())
     _result_instead(lambda result, state: (replace(result, slots=(slot,)), state))

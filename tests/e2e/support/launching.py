@@ -40,8 +40,8 @@ from learning.simulator import Member, Simulation, simulate
 from learning.topology import ring
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.round import ensemble_digest
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
+from protocol.task.result import ensemble_digest
 
 NODES = ("node01", "node02", "node03", "node04", "node05", "node06")
 """Five of org1, the last one of org2."""

@@ -16,11 +16,12 @@ from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.round import RoundResult, SlotRead, ensemble_digest
-from protocol.share import Share
-from protocol.signing import Action, SigningKey, sign_statement
-from protocol.task import Opening, TaskId, statement
+from protocol.signing import SigningKey
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.statement import Action, sign_statement
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import Share
 
 EXECUTION, MODEL = "execution-record", "model"
 N_FEATURES, N_NEW = 30, 10

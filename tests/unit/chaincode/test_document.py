@@ -8,7 +8,7 @@ import pytest
 from chaincode import document, shim
 from chaincode.common import LedgerContract
 from chaincode.registry import CONTRACTS, contract
-from protocol import keys
+from protocol.ledger import keys
 
 CHAINCODES = [name for name in CONTRACTS if isinstance(contract(name), LedgerContract)]
 PAGE = document.document()

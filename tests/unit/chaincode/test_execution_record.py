@@ -6,7 +6,7 @@ import pytest
 from federation import EXECUTION, N_NEW, SPECIFICATION, Federation, Player, estimators, in_base64, prepared
 
 from protocol.identifiers import EstimatorId
-from protocol.share import Share
+from protocol.trees.share import Share
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_a_tree_first_offered_rounds_later_is_recognised(federation, node):
 
 
 def test_d13_single_leaf_trees_and_d14_an_empty_share_work(federation, node):
-    from protocol.estimator import Estimator
-    from protocol.tree import Tree
+    from protocol.trees.estimator import Estimator
+    from protocol.trees.tree import Tree
 
     leaf = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
     node.open(0)
@@ -218,8 +218,9 @@ def test_tasks_are_listed_by_process_and_by_node(federation):
 def test_what_is_on_the_ledger_verifies_without_the_ledger(federation, node):
     """An auditor rebuilds the statement from the record and checks the signature by the task's key."""
     from protocol.digest import Digest
-    from protocol.signing import Action, VerifyKey, verify_statement
-    from protocol.task import Opening, TaskId, statement
+    from protocol.signing import VerifyKey
+    from protocol.task.opening import Opening, TaskId, statement
+    from protocol.task.statement import Action, verify_statement
 
     node.open(0)
     node.share()

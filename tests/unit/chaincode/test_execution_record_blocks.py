@@ -14,10 +14,10 @@ import pytest
 from federation import EXECUTION, MODEL, TWO_ROUNDS, Federation
 from ledger import VALID
 
-from protocol import keys
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.round import RoundResult, ensemble_digest
+from protocol.ledger import keys
+from protocol.task.result import RoundResult, ensemble_digest
 
 NAMES = [f"node{number:02d}" for number in range(20)]
 TWENTY = TWO_ROUNDS | {

@@ -11,9 +11,10 @@ from ledger import KEY
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.round import ensemble_digest
-from protocol.share import Share
-from protocol.signing import Action, SigningKey
+from protocol.signing import SigningKey
+from protocol.task.result import ensemble_digest
+from protocol.task.statement import Action
+from protocol.trees.share import Share
 
 DIGEST = Digest.of(b"another")
 HOUR = timedelta(hours=1)

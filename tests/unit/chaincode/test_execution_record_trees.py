@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import TABLE
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.share import Share, ShareLimits
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import Tree
 
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])

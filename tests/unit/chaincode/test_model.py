@@ -18,11 +18,11 @@ from federation import (
 )
 
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.round import ensemble_digest
-from protocol.share import Share
-from protocol.tree import FORMAT_LIMITS, Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])
 

@@ -23,10 +23,10 @@ from executor.errors import DatasetError
 from executor.exits import DATA_UNUSABLE, exit_code
 from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
-from protocol.commitment import data_commitment
+from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
-from protocol.limits import TreeLimits
-from protocol.schema import FeatureSchema
+from protocol.task.commitment import data_commitment
+from protocol.trees.limits import TreeLimits
 
 GOOD = "a,b,Class\n1,2.5,0\n-3e-2,4,1\n"
 ALL = "FORMAT VALUE LABEL COLUMN HEADER SIZE EMPTY"

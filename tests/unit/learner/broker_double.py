@@ -5,7 +5,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from protocol.messages import Request
+from protocol.broker.messages import Request
 
 
 class HangUpError(Exception):

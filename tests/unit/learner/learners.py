@@ -10,17 +10,17 @@ from federation import EXECUTION, Federation
 from scenario import changed
 
 from learner.round import run_round
-from protocol.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.broker.messages import Answer, Verb
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.messages import Answer, Verb
-from protocol.round import RoundResult
-from protocol.share import Share
-from protocol.state import StateRecord
-from protocol.table import Table
-from protocol.tree import Tree
+from protocol.task.result import RoundResult
+from protocol.task.state import StateRecord
+from protocol.task.table import Table
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import Share
+from protocol.trees.tree import Tree
 
 N_FEATURES = 4
 LIMITS = TreeLimits(N_FEATURES)

@@ -14,15 +14,15 @@ from learning.actions import NodeState
 from learning.ensemble import Ensemble
 from learning.options import from_step
 from learning.rows import Rows
-from protocol import step
-from protocol.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.agreement import step
+from protocol.agreement.process import Specification, parameters_digest
+from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.broker.messages import Answer, Refusal, Verb
 from protocol.digest import Digest
-from protocol.messages import Answer, Refusal, Verb
-from protocol.process import Specification, parameters_digest
-from protocol.share import Share
 from protocol.signing import SigningKey
-from protocol.state import StateRecord
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
+from protocol.task.state import StateRecord
+from protocol.trees.share import Share
 
 SEED = bytes(range(32))
 TASK, NEIGHBOUR = TaskId("fraud", "node01", 1), "node02"

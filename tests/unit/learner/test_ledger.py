@@ -9,14 +9,14 @@ from learners import LIMITS, RING, Channel, specification
 from ledger import RefusedError
 
 from learner.outcome import Exit, StopError
-from protocol.answers import SlotsAnswer
-from protocol.estimator import Estimator
-from protocol.messages import Answer, Verb
-from protocol.round import RoundResult
-from protocol.share import Share, ShareLimits
-from protocol.state import StateRecord
-from protocol.task import TaskId
-from protocol.tree import Tree
+from protocol.broker.answers import SlotsAnswer
+from protocol.broker.messages import Answer, Verb
+from protocol.task.opening import TaskId
+from protocol.task.result import RoundResult
+from protocol.task.state import StateRecord
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import Tree
 
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1.0])
 

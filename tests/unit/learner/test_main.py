@@ -16,8 +16,8 @@ from scene import SEED, Scene, refusing
 from learner import __main__ as program
 from learner.broker import Broker
 from learner.outcome import Exit, StopError
+from protocol.broker.messages import Answer, Request, Verb
 from protocol.errors import FrameError
-from protocol.messages import Answer, Request, Verb
 
 
 def run_program(scene, folder, *, key=SEED):

@@ -16,19 +16,20 @@ from learner.key import read_key
 from learner.outcome import Exit, StopError
 from learner.round import run_round
 from learning.ensemble import Ensemble
-from protocol.answers import Offer
+from protocol.agreement.process import parameters_digest
+from protocol.broker.answers import Offer
+from protocol.broker.messages import Verb
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.messages import Verb
-from protocol.process import parameters_digest
-from protocol.round import RoundResult, ensemble_digest
-from protocol.share import Share
-from protocol.signing import Action, SigningKey, verify_statement
-from protocol.state import StateRecord
-from protocol.table import Table
-from protocol.task import TaskId, statement
-from protocol.tree import Tree
+from protocol.signing import SigningKey
+from protocol.task.opening import TaskId, statement
+from protocol.task.result import RoundResult, ensemble_digest
+from protocol.task.state import StateRecord
+from protocol.task.statement import Action, verify_statement
+from protocol.task.table import Table
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+from protocol.trees.tree import Tree
 
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1.0])
 VERBS = [Verb.TASK, Verb.SHARE, Verb.SLOTS, Verb.COMPLETE]

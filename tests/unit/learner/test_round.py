@@ -12,12 +12,12 @@ from learning import topology
 from learning.options import from_step
 from learning.rows import Rows
 from learning.simulator import Member, simulate
-from protocol import step
+from protocol.agreement import step
+from protocol.broker.messages import Verb
 from protocol.digest import Digest
-from protocol.messages import Verb
-from protocol.round import RoundResult
-from protocol.share import Share, ShareLimits
-from protocol.state import StateRecord
+from protocol.task.result import RoundResult
+from protocol.task.state import StateRecord
+from protocol.trees.share import Share, ShareLimits
 
 
 def simulated(graph=topology.ring, rounds=ROUNDS, **changes):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from learning.rows import Rows
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 MakeTree = Callable[..., Tree]
 

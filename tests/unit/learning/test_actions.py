@@ -12,8 +12,8 @@ from learning.errors import ParameterError
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.robust import HomeCheck
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
+from protocol.trees.estimator import Estimator
 
 SMALL = Parameters.paper(n_new=4, n_max=6, n_share=3)
 NEW = NodeState("node00", 5)

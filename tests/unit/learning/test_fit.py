@@ -10,7 +10,7 @@ from learning.kernel import gram
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.seeds import derive, generator
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.tree import Tree, TreeLimits
 
 
 def task(rows: Rows, **changes) -> FitTask:

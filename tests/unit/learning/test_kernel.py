@@ -8,7 +8,7 @@ import pytest
 from learning.compiled import implementation
 from learning.errors import KernelError, ParameterError
 from learning.kernel import KernelOptions, check_rankable, gram, p_greedy
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
 

@@ -8,7 +8,7 @@ import pytest
 from learning.compiled import implementation
 from learning.errors import KernelError
 from learning.kernel import MAX_INTERNAL, check_rankable, gram, p_greedy
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 
 def complete(depth: int, threshold: float) -> Tree:

@@ -8,9 +8,10 @@ from learning.kernel import KernelOptions
 from learning.options import from_step, to_options
 from learning.parameters import Defaults, Parameters
 from learning.robust import HomeCheck
-from protocol import canonical, step
+from protocol import canonical
+from protocol.agreement import step
 from protocol.digest import Digest
-from protocol.limits import TreeLimits
+from protocol.trees.limits import TreeLimits
 
 
 def agreed(options, **changes) -> step.Parameters:

@@ -8,7 +8,7 @@ from learning.compiled import implementation
 from learning.errors import ParameterError, RowsError
 from learning.fit import strip
 from learning.predict import Predictor
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.tree import Tree, TreeLimits
 
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
 

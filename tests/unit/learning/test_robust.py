@@ -7,7 +7,7 @@ from learning.errors import ParameterError
 from learning.ranking import SizeRanking
 from learning.robust import HomeCheck, QuotaRanking, per_origin, vote_weights
 from learning.rows import Rows
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 
 def crowd(estimators, make_tree, sizes: dict[str, list[int]]):

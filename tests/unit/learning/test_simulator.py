@@ -14,7 +14,7 @@ from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.robust import HomeCheck
 from learning.simulator import SCHEDULES, Member, simulate
-from protocol.tree import TreeLimits
+from protocol.trees.tree import TreeLimits
 
 PARAMETERS = Parameters.paper(n_new=3, n_max=8, n_share=3)
 NODES = [f"node{i:02d}" for i in range(5)]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.commitment import data_commitment
 from protocol.digest import Digest
 from protocol.errors import RecordError
+from protocol.task.commitment import data_commitment
 
 CASES = json.loads((Path(__file__).parents[2] / "golden/commitment-v1.json").read_text(encoding="utf-8"))
 

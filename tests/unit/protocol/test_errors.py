@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocol import canonical, errors, frames, keys
+from protocol import canonical, errors
+from protocol.agreement.image import Image
+from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
+from protocol.agreement.process import Specification
+from protocol.agreement.topology import Kind, Schedule, Topology
+from protocol.broker import frames
+from protocol.broker.messages import Request, Verb
 from protocol.digest import Digest
 from protocol.errors import (
     TABLE,
@@ -21,19 +27,16 @@ from protocol.errors import (
     TreeError,
     error_from,
 )
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId, parse_node
-from protocol.image import Image
-from protocol.lifecycle import TASK, TaskState, TaskTransition
-from protocol.messages import Request, Verb
-from protocol.payload import read_payload
-from protocol.process import Specification
-from protocol.share import Share, ShareLimits
-from protocol.signing import SigningKey, TaskStatement, VerifyKey, sign, verify
-from protocol.state import StateRecord
-from protocol.table import Table
-from protocol.topology import Kind, Schedule, Topology
-from protocol.tree import Tree, TreeLimits
+from protocol.ledger import keys
+from protocol.signing import SigningKey, VerifyKey, sign, verify
+from protocol.task.payload import read_payload
+from protocol.task.state import StateRecord
+from protocol.task.statement import TaskStatement
+from protocol.task.table import Table
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import Tree, TreeLimits
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"
 LIMITS = TreeLimits(2, max_internal=1, max_depth=1)

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol import canonical, frames
-from protocol.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol import canonical
+from protocol.broker import frames
+from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
+from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, FrameError
 from protocol.identifiers import EstimatorId
-from protocol.messages import Answer, Refusal, Request, Verb, read_answer
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
 
 GOLDEN = {
     case["name"]: case

@@ -9,11 +9,12 @@ import pytest
 
 from protocol import canonical
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.share import Share, ShareLimits
-from protocol.signing import SigningKey, TaskStatement, VerifyKey, sign, sign_statement, signed_bytes, verify
-from protocol.tree import FORMAT_LIMITS, Tree
+from protocol.signing import SigningKey, VerifyKey, sign, signed_bytes, verify
+from protocol.task.statement import TaskStatement, sign_statement
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

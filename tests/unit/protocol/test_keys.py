@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol import keys
 from protocol.errors import IdentifierError
 from protocol.identifiers import EstimatorId
+from protocol.ledger import keys
 
 TREE_42 = EstimatorId("node07", 42)
 BUILT = [

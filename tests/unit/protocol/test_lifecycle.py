@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import LifecycleError
-from protocol.lifecycle import (
+from protocol.agreement.lifecycle import (
     IMAGE,
     PROCESS,
     TASK,
@@ -16,6 +15,7 @@ from protocol.lifecycle import (
     TaskState,
     TaskTransition,
 )
+from protocol.errors import LifecycleError
 
 LIFECYCLES = [TASK, PROCESS, IMAGE]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.plan import Change, ChangeKind, Plan
-from protocol.process import Specification
+from protocol.agreement.plan import Change, ChangeKind, Plan
+from protocol.agreement.process import Specification
 
 STEP = {
     "name": "train",

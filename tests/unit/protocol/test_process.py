@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import canonical
+from protocol.agreement.process import Specification, parameters_digest
 from protocol.errors import AttestreeError
-from protocol.process import Specification, parameters_digest
 
 DIGEST = "sha256:" + "5" * 64
 SPECIFICATION = {

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from protocol import canonical
 from protocol.errors import DataError, TreeError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.share import Share, ShareLimits
-from protocol.tree import FORMAT_LIMITS, Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
 LIMITS = TreeLimits(n_features=400, max_internal=40, max_depth=40)
 SHARE_LIMITS = ShareLimits(max_count=8)

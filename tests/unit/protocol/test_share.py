@@ -3,10 +3,10 @@ import struct
 import pytest
 
 from protocol.errors import IdentifierError, ShareError, TreeError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.share import Share, ShareLimits
-from protocol.tree import Tree, TreeLimits
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import Tree, TreeLimits
 
 TREE_LIMITS = TreeLimits(n_features=3)
 LIMITS = ShareLimits(max_count=3)

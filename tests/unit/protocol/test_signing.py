@@ -9,17 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from protocol import canonical, ed25519
 from protocol.digest import Digest
 from protocol.errors import DataError, IdentifierError, RecordError, SignatureError
-from protocol.signing import (
-    Action,
-    SigningKey,
-    TaskStatement,
-    VerifyKey,
-    sign,
-    sign_statement,
-    signed_bytes,
-    verify,
-    verify_statement,
-)
+from protocol.signing import SigningKey, VerifyKey, sign, signed_bytes, verify
+from protocol.task.statement import Action, TaskStatement, sign_statement, verify_statement
 
 KEY, OTHER = SigningKey(bytes(range(32))), SigningKey(b"\x2a" * 32)
 DOMAIN = "attestree/test"

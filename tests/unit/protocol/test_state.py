@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from protocol.digest import Digest
 from protocol.errors import DataError, IdentifierError, NodeStateError, ShareError, TreeError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.round import ensemble_digest
-from protocol.share import Share
-from protocol.state import MAX_BYTES, StateRecord
-from protocol.task import TaskId
-from protocol.tree import FORMAT_LIMITS, Tree, TreeLimits
+from protocol.task.opening import TaskId
+from protocol.task.result import ensemble_digest
+from protocol.task.state import MAX_BYTES, StateRecord
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
 HERE = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((HERE / "state-v1.json").read_text())

@@ -12,10 +12,11 @@ from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import TABLE, AttestreeError
 from protocol.identifiers import EstimatorId
-from protocol.payload import read_payload
-from protocol.round import RoundResult, SlotRead, ensemble_digest
-from protocol.signing import Action, SigningKey
-from protocol.task import Opening, TaskId, inputs_digest, statement
+from protocol.signing import SigningKey
+from protocol.task.opening import Opening, TaskId, inputs_digest, statement
+from protocol.task.payload import read_payload
+from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.statement import Action
 
 DIGESTS = [Digest.of(bytes([number])) for number in range(9)]
 TASK = TaskId("fraud-2026", "node07", 3)

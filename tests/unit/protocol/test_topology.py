@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning import topology as simulator
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.errors import AttestreeError
-from protocol.topology import Kind, Schedule, Topology
 
 NODES = tuple(f"node{number:02d}" for number in range(6))
 EDGES = (("node01", "node00"), ("node02", "node05"), ("node00", "node03"))

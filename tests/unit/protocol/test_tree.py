@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from protocol.errors import TreeError
-from protocol.tree import FORMAT_LIMITS, Tree, TreeLimits, round_trip
+from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits, round_trip
 
 LIMITS = TreeLimits(n_features=3)
 

@@ -11,8 +11,8 @@ import zlib
 import pytest
 
 from protocol.errors import TreeError
-from protocol.tree import FORMAT_LIMITS, Tree, TreeLimits
-from protocol.wire import MISSING, PROBABILITIES, WIDE
+from protocol.trees.encoding import MISSING, PROBABILITIES, WIDE
+from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
 LIMITS = TreeLimits(n_features=300)
 

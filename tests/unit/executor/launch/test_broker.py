@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from executor.launch.broker import Broker
-from protocol.answers import SlotsAnswer, TaskAnswer
+from protocol.broker.answers import SlotsAnswer, TaskAnswer
+from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.messages import Answer, Refusal, Request, Verb, read_answer
-from protocol.share import Share
 from protocol.signing import SigningKey
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
+from protocol.trees.share import Share
 
 DIGESTS = [Digest.of(bytes([number])) for number in range(8)]
 SIGNATURE = bytes(64)

@@ -12,7 +12,7 @@ from executor.ledger.transport import Receipt
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
 
 DIGEST = Digest.of(b"x")
 ID = EstimatorId("node01", 7)

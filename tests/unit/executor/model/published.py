@@ -13,13 +13,13 @@ from learning.fit import FitOptions, FitTask, fit
 from learning.options import to_options
 from learning.parameters import Parameters
 from learning.rows import Rows
-from protocol.estimator import Estimator
+from protocol.agreement.process import Specification
+from protocol.agreement.schema import FeatureSchema
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.process import Specification
-from protocol.round import ensemble_digest
-from protocol.schema import FeatureSchema
-from protocol.tree import Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.tree import Tree
 
 N = 6
 SCHEMA = FeatureSchema(tuple(f"V{i}" for i in range(N)), "Class")

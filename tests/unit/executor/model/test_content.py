@@ -12,8 +12,8 @@ from executor.model.errors import ModelError
 from learning.actions import predictor
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
-from protocol.process import Specification
-from protocol.tree import FORMAT_LIMITS, Tree
+from protocol.agreement.process import Specification
+from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 
 def test_a_model_as_the_ledger_gives_it(model: Model) -> None:

@@ -18,11 +18,11 @@ from executor.model.content import Model
 from executor.model.errors import ModelError
 from executor.model.graph import to_onnx
 from learning.ensemble import Ensemble
-from protocol.estimator import Estimator
+from protocol.agreement.schema import FeatureSchema
 from protocol.identifiers import EstimatorId
-from protocol.round import ensemble_digest
-from protocol.schema import FeatureSchema
-from protocol.tree import Tree
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 VOTES = [
     {},

@@ -9,7 +9,7 @@ import pytest
 
 from executor.errors import DatasetError
 from executor.model import rows
-from protocol.schema import FeatureSchema
+from protocol.agreement.schema import FeatureSchema
 
 SCHEMA = FeatureSchema(("a", "b"), "fraud")
 

@@ -15,11 +15,17 @@ from learning.fit import KINDS
 from learning.options import to_options
 from learning.parameters import Defaults, Parameters
 from learning.ranking import RANKINGS
-from protocol.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
-from protocol.process import MAX_NODES, MAX_ORGANISATIONS, MAX_STEPS, MAX_TASK_SECONDS, Specification
-from protocol.schema import FeatureSchema
-from protocol.step import MAX_ITERATIONS, MAX_TREES
-from protocol.topology import MAX_EDGES, Kind
+from protocol.agreement.process import (
+    MAX_NODES,
+    MAX_ORGANISATIONS,
+    MAX_STEPS,
+    MAX_TASK_SECONDS,
+    Specification,
+)
+from protocol.agreement.schema import FeatureSchema
+from protocol.agreement.step import MAX_ITERATIONS, MAX_TREES
+from protocol.agreement.topology import MAX_EDGES, Kind
+from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")

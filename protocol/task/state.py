@@ -17,12 +17,12 @@ from typing import Self
 from protocol.canonical import MAX_INTEGER
 from protocol.digest import SIZE, Digest
 from protocol.errors import NodeStateError
-from protocol.estimator import Estimator
 from protocol.identifiers import MAX_COUNTER, check_counter, parse_node, parse_process
-from protocol.limits import TreeLimits
-from protocol.round import ensemble_digest
-from protocol.share import MAX_COUNT, Share, ShareLimits
-from protocol.task import TaskId
+from protocol.task.opening import TaskId
+from protocol.task.result import ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.share import MAX_COUNT, Share, ShareLimits
 
 VERSION = 1
 MAX_BYTES = 16 << 20

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.errors import TreeError
-from protocol.limits import TreeLimits
+from protocol.trees.limits import TreeLimits
 
 VERSION = 1
 WIDE, PROBABILITIES, MISSING = 1, 2, 4

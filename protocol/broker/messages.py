@@ -1,4 +1,4 @@
-"""What learner and broker say to each other, in the frames of `protocol.frames` (docs/formats/broker-v1.md).
+"""What learner and broker say to each other, in the frames of `broker.frames` (docs/formats/broker-v1.md).
 
     task      ->  process, node, iteration, neighbours, parameters, opening
     share     signature; the share  ->
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
-from protocol import frames
+from protocol.broker import frames
 from protocol.errors import AttestreeError, FrameError
-from protocol.payload import MAX_PAYLOAD
-from protocol.round import MAX_RESULT_BYTES
 from protocol.signing import SIGNATURE_SIZE
-from protocol.state import MAX_BYTES as MAX_STATE
+from protocol.task.payload import MAX_PAYLOAD
+from protocol.task.result import MAX_RESULT_BYTES
+from protocol.task.state import MAX_BYTES as MAX_STATE
 
 MAX_TEXT = 1000
 

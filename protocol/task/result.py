@@ -33,7 +33,7 @@ class SlotRead:
         """Accept a record with exactly the fields of a slot that was read."""
         fields = Fields(record, "a slot", ("sender", "iteration", "share", "taken", "refused"))
         taken = fields.ids("taken", MAX_ESTIMATORS)
-        refused = tuple(_refused(item) for item in fields.records("refused", MAX_ESTIMATORS))
+        refused = tuple(_refused(item) for item in fields.items("refused", MAX_ESTIMATORS))
         named = {*taken, *(estimator_id for estimator_id, _ in refused)}
         if len(named) != len(taken) + len(refused):
             raise RecordError("RECORD_VALUE", "a slot names one estimator twice among taken and refused")
@@ -90,7 +90,7 @@ class RoundResult:
         return cls(
             fields.count("first"),
             fields.digests("created", MAX_ESTIMATORS),
-            tuple(SlotRead.from_dict(item) for item in fields.records("slots", MAX_SLOTS)),
+            tuple(SlotRead.from_dict(item) for item in fields.items("slots", MAX_SLOTS)),
             fields.ids("ensemble", MAX_ESTIMATORS),
             fields.digest("ensemble_digest"),
             fields.digest("state"),

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from protocol import reading
 from protocol.canonical import MAX_INTEGER, Record
 from protocol.digest import Digest
 from protocol.errors import IdentifierError, ProcessError
+from protocol.fields import AgreementFields
 from protocol.identifiers import parse_image_name, parse_image_version, parse_node
-from protocol.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, TreeLimits
+from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, TreeLimits
 
 MAX_TREES = 10_000
 MAX_ITERATIONS = 100_000
@@ -46,18 +46,16 @@ class Parameters:
     @classmethod
     def from_dict(cls, record: object) -> Self:
         """Accept a record of parameters, or raise."""
-        found = reading.exactly(
-            record, "parameters", {*_COUNTS, "seed", "limits", "schema_digest"}, {"options"}
-        )
-        counts = {name: reading.whole(found, name, 1, MAX_TREES) for name in _COUNTS}
+        needed = (*_COUNTS, "seed", "limits", "schema_digest")
+        found = AgreementFields(record, "parameters", needed, ("options",))
+        counts = {name: found.whole(name, 1, MAX_TREES) for name in _COUNTS}
         if counts["n_share"] > counts["n_max"]:
             raise ProcessError(
                 "PROCESS_VALUE", f"n_share {counts['n_share']} is more than n_max {counts['n_max']}"
             )
-        seed = reading.whole(found, "seed", 0, MAX_INTEGER)
-        options = found.get("options", {})
-        _check_options(options)
-        digest = Digest.parse(found["schema_digest"])
+        seed = found.whole("seed", 0, MAX_INTEGER)
+        options = _options(found)
+        digest = found.digest("schema_digest")
         return cls(
             **counts, seed=seed, limits=_limits(found["limits"]), schema_digest=digest, options=options
         )
@@ -101,8 +99,8 @@ class Step:
     def from_dict(cls, record: object) -> Self:
         """Accept a record of a step, or raise; defaults are filled in."""
         optional = {"kind", "iterations", "synchronous", "overrides"}
-        found = reading.exactly(record, "step", {"name", "image", "parameters"}, optional)
-        image = reading.exactly(found["image"], "image", {"name", "version"})
+        found = AgreementFields(record, "step", ("name", "image", "parameters"), optional)
+        image = AgreementFields(found["image"], "image", ("name", "version"))
         kind = _kind(found.get("kind", StepKind.ITERATIVE.value))
         parameters = Parameters.from_dict(found["parameters"])
         return cls(
@@ -111,7 +109,7 @@ class Step:
             parse_image_name(image["name"]),
             parse_image_version(image["version"]),
             _iterations(found, kind),
-            reading.flag({"synchronous": True, **found}, "synchronous"),
+            found.flag("synchronous", default=True),
             parameters,
             _overrides(found.get("overrides", {}), parameters),
         )
@@ -159,12 +157,12 @@ def _kind(value: object) -> StepKind:
         ) from None
 
 
-def _iterations(found: Mapping[str, Any], kind: StepKind) -> int:
+def _iterations(found: AgreementFields, kind: StepKind) -> int:
     if kind is StepKind.SINGLE:
-        return reading.whole({"iterations": 1, **found}, "iterations", 1, 1)
+        return found.whole("iterations", 1, 1, default=1)
     if "iterations" not in found:
         raise ProcessError("PROCESS_FIELDS", "an iterative step lacks iterations")
-    return reading.whole(found, "iterations", 1, MAX_ITERATIONS)
+    return found.whole("iterations", 1, MAX_ITERATIONS)
 
 
 def _overrides(record: object, parameters: Parameters) -> dict[str, dict[str, Any]]:
@@ -172,23 +170,24 @@ def _overrides(record: object, parameters: Parameters) -> dict[str, dict[str, An
         raise ProcessError("PROCESS_FIELDS", "overrides is not an object")
     for node, changes in record.items():
         parse_node(node)
-        reading.exactly(changes, f"overrides of {node}", set(), {*_COUNTS, "options"})
-        _check_options(changes.get("options", {}))
+        _options(AgreementFields(changes, f"overrides of {node}", (), (*_COUNTS, "options")))
         parameters.overridden(changes)
     return record
 
 
-def _check_options(options: object) -> None:
+def _options(found: AgreementFields) -> dict[str, Record]:
+    options = found.get("options", {})
     if not isinstance(options, dict):
         raise ProcessError("PROCESS_FIELDS", "options is not an object")
-    reading.canonical_form(options, "options", MAX_OPTION_BYTES)
+    found.canonical(options, "options", MAX_OPTION_BYTES)
+    return options
 
 
 def _limits(record: object) -> TreeLimits:
-    found = reading.exactly(record, "limits", {"n_features"}, {"max_internal", "max_depth"})
+    found = AgreementFields(record, "limits", ("n_features",), ("max_internal", "max_depth"))
     given = {
-        name: reading.whole(found, name, 0, FORMAT_MAX_INTERNAL)
+        name: found.whole(name, 0, FORMAT_MAX_INTERNAL)
         for name in ("max_internal", "max_depth")
         if name in found
     }
-    return TreeLimits(reading.whole(found, "n_features", 1, FORMAT_MAX_FEATURES), **given)
+    return TreeLimits(found.whole("n_features", 1, FORMAT_MAX_FEATURES), **given)

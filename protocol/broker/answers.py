@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from protocol import canonical, frames
+from protocol import canonical
+from protocol.agreement.process import MAX_NODES
+from protocol.broker import frames
+from protocol.broker.messages import ANSWERS, Answer, Verb
 from protocol.digest import Digest
 from protocol.errors import DataError, FrameError
 from protocol.fields import Fields
 from protocol.identifiers import EstimatorId, parse_node
-from protocol.messages import ANSWERS, Answer, Verb
-from protocol.process import MAX_NODES
-from protocol.share import MAX_COUNT
-from protocol.task import Opening, TaskId
+from protocol.task.opening import Opening, TaskId
+from protocol.trees.share import MAX_COUNT
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class TaskAnswer:
     @classmethod
     def _of(cls, found: Any) -> Self:
         fields = Fields(found, "the answer to task", ANSWERS[Verb.TASK].fields)
-        neighbours = tuple(map(parse_node, fields.records("neighbours", MAX_NODES)))
+        neighbours = tuple(map(parse_node, fields.items("neighbours", MAX_NODES)))
         if list(neighbours) != sorted(set(neighbours)):
             raise FrameError("FRAME_FIELDS", "the neighbours are not sorted, each once")
         if not isinstance(found["parameters"], dict):
@@ -97,7 +98,7 @@ class SlotsAnswer:
 
 
 def _offers(found: Any) -> tuple[Offer, ...]:
-    records = Fields(found, "slots", ("slots",)).records("slots", MAX_NODES)
+    records = Fields(found, "slots", ("slots",)).items("slots", MAX_NODES)
     offers = tuple(map(Offer.from_dict, records))
     senders = [offer.sender for offer in offers]
     if senders != sorted(set(senders)):

@@ -13,10 +13,10 @@ from typing import Self
 
 from protocol.digest import Digest
 from protocol.errors import ShareError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.limits import TreeLimits
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TreeLimits
+from protocol.trees.tree import Tree
 
 VERSION = 1
 MAX_COUNT = 65_535

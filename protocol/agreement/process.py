@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from protocol import canonical, reading
+from protocol import canonical
+from protocol.agreement.step import MAX_ITERATIONS, Step
+from protocol.agreement.topology import Schedule, Topology
 from protocol.digest import Digest
-from protocol.errors import ProcessError
-from protocol.identifiers import parse_node, parse_organisation, parse_process
-from protocol.step import MAX_ITERATIONS, Step
-from protocol.topology import Schedule, Topology
+from protocol.errors import EncodingError, ProcessError
+from protocol.fields import AgreementFields
+from protocol.identifiers import parse_node, parse_organisation
 
 VERSION = 1
 MAX_ORGANISATIONS = 256
@@ -35,8 +36,8 @@ class InitialModel:
     @classmethod
     def from_dict(cls, record: object) -> Self:
         """Accept a record of an initial model, or raise."""
-        found = reading.exactly(record, "initial_model", {"process", "node", "digest"})
-        return cls(parse_process(found["process"]), parse_node(found["node"]), Digest.parse(found["digest"]))
+        found = AgreementFields(record, "initial_model", ("process", "node", "digest"))
+        return cls(found.process(), found.node(), found.digest("digest"))
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record."""
@@ -61,20 +62,18 @@ class Specification:
         """Accept a record that describes a process which can run, or raise."""
         needed = {"version", "process", "organisations", "nodes", "topology", "steps"}
         optional = {"description", "topology_changes", "initial_model", "task_seconds"}
-        found = reading.exactly(record, "the specification", needed, optional)
-        reading.whole(found, "version", VERSION, VERSION)
-        initial = found.get("initial_model")
+        found = AgreementFields(record, "the specification", needed, optional)
+        found.version(VERSION)
+        initial = found.get("initial_model", None)
         specification = cls(
-            parse_process(found["process"]),
-            reading.text({"description": "", **found}, "description"),
-            _organisations(reading.items(found, "organisations", MAX_ORGANISATIONS)),
+            found.process(),
+            found.text("description", default=""),
+            _organisations(found.items("organisations", MAX_ORGANISATIONS)),
             _nodes(found["nodes"]),
             _schedule(found),
-            tuple(map(Step.from_dict, reading.items(found, "steps", MAX_STEPS))),
+            tuple(map(Step.from_dict, found.items("steps", MAX_STEPS))),
             None if initial is None else InitialModel.from_dict(initial),
-            reading.whole(
-                {"task_seconds": DEFAULT_TASK_SECONDS, **found}, "task_seconds", 1, MAX_TASK_SECONDS
-            ),
+            found.whole("task_seconds", 1, MAX_TASK_SECONDS, DEFAULT_TASK_SECONDS),
         )
         specification.check()
         return specification
@@ -150,7 +149,10 @@ class Specification:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes."""
-        return reading.canonical_form(self.to_dict(), "the specification")
+        try:
+            return canonical.encode(self.to_dict())
+        except EncodingError as error:
+            raise ProcessError("PROCESS_VALUE", f"the specification: {error.cause}") from error
 
     @property
     def digest(self) -> Digest:
@@ -177,11 +179,11 @@ def _nodes(record: object) -> dict[str, str]:
     return {parse_node(node): parse_organisation(record[node]) for node in sorted(record, key=str)}
 
 
-def _schedule(found: Mapping[str, Any]) -> Schedule:
+def _schedule(found: AgreementFields) -> Schedule:
     changes = []
-    for change in reading.items({"topology_changes": [], **found}, "topology_changes", MAX_CHANGES):
-        reading.exactly(change, "a topology change", {"iteration", "topology"})
-        iteration = reading.whole(change, "iteration", 1, MAX_ITERATIONS)
+    for item in found.items("topology_changes", MAX_CHANGES, []):
+        change = AgreementFields(item, "a topology change", ("iteration", "topology"))
+        iteration = change.whole("iteration", 1, MAX_ITERATIONS)
         changes.append((iteration, Topology.from_dict(change["topology"])))
     return Schedule(Topology.from_dict(found["topology"]), tuple(changes))
 

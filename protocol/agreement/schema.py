@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import RecordError
-from protocol.limits import FORMAT_MAX_FEATURES
+from protocol.trees.limits import FORMAT_MAX_FEATURES
 
 VERSION = 1
 MAX_COLUMN_NAME = 256

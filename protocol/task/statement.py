@@ -8,6 +8,7 @@ from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import check_counter, parse_node, parse_process
+from protocol.signing import SigningKey, VerifyKey, sign, verify
 
 TASK_DOMAIN = "attestree/task"
 
@@ -87,3 +88,13 @@ class TaskStatement:
 
 _FIELDS = {field.name for field in fields(TaskStatement)}
 _DIGESTS = ("image_id", "parameter_hash", "inputs_digest", "payload_digest")
+
+
+def sign_statement(key: SigningKey, statement: TaskStatement) -> bytes:
+    """Sign what a task did."""
+    return sign(key, TASK_DOMAIN, statement.digest)
+
+
+def verify_statement(key: VerifyKey, statement: TaskStatement, signature: bytes) -> None:
+    """Return if the task's key signed exactly this statement."""
+    verify(key, TASK_DOMAIN, statement.digest, signature)

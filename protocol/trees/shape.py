@@ -7,9 +7,9 @@ The walk is a loop that visits each node once, and it ends at the first lie.
 from collections.abc import Sequence
 from math import isfinite
 
-from protocol import wire
 from protocol.errors import TreeError
-from protocol.limits import TreeLimits
+from protocol.trees import encoding
+from protocol.trees.limits import TreeLimits
 
 NO_CHILD = -1
 
@@ -43,7 +43,7 @@ def canonical_bytes(  # noqa: PLR0917
             probability = value[node]
             if not 0.0 <= probability <= 1.0:
                 raise TreeError("TREE_LEAF_VALUE", f"leaf {node} holds {probability}")
-            order.append(wire.NO_FEATURE)
+            order.append(encoding.NO_FEATURE)
             # Adding zero turns -0.0 into 0.0: as values and as thresholds they say the same.
             values.append(probability + 0.0)
             leaf_depths.append(depth)
@@ -72,7 +72,7 @@ def canonical_bytes(  # noqa: PLR0917
         node = left_child
     if len(order) != n_nodes:
         raise TreeError("TREE_UNREACHABLE", f"node {seen.index(0)} does not hang from the root")
-    return wire.encode(order, thresholds, values, missing), max(leaf_depths)
+    return encoding.encode(order, thresholds, values, missing), max(leaf_depths)
 
 
 def _wrong_child(node: int, left: int, right: int, n_nodes: int) -> TreeError:

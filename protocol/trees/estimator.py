@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree
+from protocol.trees.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

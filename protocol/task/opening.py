@@ -1,7 +1,7 @@
 """What a task is opened with, as every party reads it (docs/formats/task-v1.md).
 
 The executor sends an `Opening` before anything runs: the commitment to code, parameters, inputs and key. The
-learner then signs a share (`protocol.share`) and a result (`protocol.round`) for exactly that task.
+learner then signs a share (`trees.share`) and a result (`task.result`) for exactly that task.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from protocol.digest import Digest
 from protocol.fields import Fields
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.signing import VerifyKey
-from protocol.statement import Action, TaskStatement
+from protocol.task.statement import Action, TaskStatement
 
 VERSION = 1
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol import wire
 from protocol.digest import Digest
 from protocol.errors import TreeError
-from protocol.limits import FORMAT_LIMITS, TreeLimits
-from protocol.shape import canonical_bytes
+from protocol.trees import encoding
+from protocol.trees.limits import FORMAT_LIMITS, TreeLimits
+from protocol.trees.shape import canonical_bytes
 
 __all__ = ["FORMAT_LIMITS", "Arrays", "Tree", "TreeLimits", "round_trip"]
 
@@ -50,7 +50,7 @@ class Tree:
     @classmethod
     def from_bytes(cls, raw: bytes, limits: TreeLimits) -> Self:
         """Accept the canonical bytes of a tree within the limits, or raise `TreeError`."""
-        parsed = wire.parse(raw, limits)
+        parsed = encoding.parse(raw, limits)
         return cls._make(raw, len(parsed.features), parsed.depth)
 
     @classmethod
@@ -150,7 +150,7 @@ class Tree:
     def _preorder(self) -> "_Arrays":
         arrays = self._arrays
         if arrays is None:
-            arrays = _Arrays(wire.parse(self._raw, FORMAT_LIMITS))
+            arrays = _Arrays(encoding.parse(self._raw, FORMAT_LIMITS))
             object.__setattr__(self, "_arrays", arrays)
         return arrays
 
@@ -179,7 +179,7 @@ class _Arrays:
 
     __slots__ = ("feature", "is_leaf", "left", "missing_left", "right", "threshold", "value")
 
-    def __init__(self, parsed: wire.Parsed) -> None:
+    def __init__(self, parsed: encoding.Parsed) -> None:
         features = np.array(list(parsed.features), dtype=np.int32)
         n_nodes = len(features)
         self.is_leaf: NDArray[np.bool_] = features == parsed.leaf

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from protocol.agreement.process import Specification
+from protocol.agreement.step import StepKind
+from protocol.agreement.topology import Schedule, Topology
 from protocol.canonical import Record
-from protocol.process import Specification
-from protocol.step import StepKind
-from protocol.topology import Schedule, Topology
 
 
 class ChangeKind(StrEnum):

@@ -1,0 +1,1 @@
+"""The ledger: its keys, its records, and what its chaincodes answer."""

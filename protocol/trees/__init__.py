@@ -1,0 +1,1 @@
+"""Trees: what an estimator is, the one byte string of each, and what one SHARE carries."""
