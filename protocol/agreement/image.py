@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import EncodingError, ImageError
+from protocol.fields import Fields
 from protocol.identifiers import parse_image_name, parse_image_version
 
 MAX_TEXT = 1000
@@ -15,6 +16,8 @@ MAX_REPOSITORY = 255
 _HOST = r"[a-zA-Z0-9]+(?:[.-][a-zA-Z0-9]+)*(?::[1-9][0-9]{0,4})?"
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"{_HOST}(?:/{_COMPONENT})+")
+
+_FIELDS = ("name", "version", "manifest_digest", "image_id", "repository", "description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class Image:
         return cls(
             name, version, Digest.parse(manifest_digest), Digest.parse(image_id), repository, description
         )
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Read the fields back from the ledger's record."""
+        found = Fields(record, "an image", _FIELDS)
+        return cls.parse(**{name: found.text(name) for name in _FIELDS})
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the fields as they stand in the ledger's record."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
-from protocol.agreement.step import MAX_ITERATIONS, Step
+from protocol.agreement.step import AGREED, MAX_ITERATIONS, Parameters, Step, StepKind, read_kind
 from protocol.agreement.topology import Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import EncodingError, ProcessError
-from protocol.fields import AgreementFields
+from protocol.fields import AgreementFields, Fields
 from protocol.identifiers import parse_node, parse_organisation
 
 VERSION = 1
@@ -42,6 +42,58 @@ class InitialModel:
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record."""
         return {"process": self.process, "node": self.node, "digest": str(self.digest)}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParameters:
+    """All that a node's task in an iteration depends on beside image and data.
+
+    The SHA-256 of its canonical bytes is the parameter hash that the task commits to and signs.
+    """
+
+    agreed: Parameters
+    step: str
+    kind: StepKind
+    first_iteration: int
+    """The first iteration of the step, as `iterations` is how many the step has."""
+    iterations: int
+    synchronous: bool
+    initial_model: InitialModel | None
+
+    @classmethod
+    def from_dict(cls, record: object) -> Self:
+        """Accept the record that a task commits to."""
+        found = Fields(record, "the parameters", (*AGREED, *_PLACE))
+        initial = found["initial_model"]
+        return cls(
+            Parameters.from_dict({name: found[name] for name in AGREED}),
+            found.text("step"),
+            read_kind(found["kind"]),
+            found.count("first_iteration"),
+            found.whole("iterations", 1, MAX_ITERATIONS),
+            found.flag("synchronous"),
+            None if initial is None else InitialModel.from_dict(initial),
+        )
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the record."""
+        return {
+            **self.agreed.to_dict(),
+            "step": self.step,
+            "kind": self.kind.value,
+            "first_iteration": self.first_iteration,
+            "iterations": self.iterations,
+            "synchronous": self.synchronous,
+            "initial_model": None if self.initial_model is None else self.initial_model.to_dict(),
+        }
+
+    @property
+    def digest(self) -> Digest:
+        """The parameter hash."""
+        return canonical.digest(self.to_dict())
+
+
+_PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +167,13 @@ class Specification:
             first += step.iterations
         raise ProcessError("PROCESS_STEPS", f"iteration {iteration} is beyond the last, {first - 1}")
 
-    def parameters(self, node: str, iteration: int) -> dict[str, canonical.Record]:
-        """Return all that a node's task in an iteration depends on beside image and data."""
+    def parameters(self, node: str, iteration: int) -> TaskParameters:
+        """Return what a node's task in an iteration depends on."""
         step, first = self.step_at(iteration)
-        initial = self.initial_model
-        return {
-            **step.parameters_of(node).to_dict(),
-            "step": step.name,
-            "kind": step.kind.value,
-            "first_iteration": first,
-            "iterations": step.iterations,
-            "synchronous": step.synchronous,
-            "initial_model": None if initial is None else initial.to_dict(),
-        }
+        agreed = step.parameters_of(node)
+        return TaskParameters(
+            agreed, step.name, step.kind, first, step.iterations, step.synchronous, self.initial_model
+        )
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record with every default written out and every list in its one order."""
@@ -158,11 +204,6 @@ class Specification:
     def digest(self) -> Digest:
         """The SHA-256 of the canonical bytes: what each organisation accepts."""
         return Digest.of(self.to_bytes())
-
-
-def parameters_digest(parameters: Mapping[str, canonical.Record]) -> Digest:
-    """Return the parameter hash that tasks sign."""
-    return canonical.digest(dict(parameters))
 
 
 def _organisations(names: list[Any]) -> tuple[str, ...]:

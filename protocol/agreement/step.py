@@ -17,6 +17,8 @@ MAX_ITERATIONS = 100_000
 MAX_OPTION_BYTES = 1 << 16
 
 _COUNTS = ("n_new", "n_max", "n_share")
+AGREED = (*_COUNTS, "seed", "limits", "schema_digest", "options")
+"""The fields of parameters with every default written out."""
 
 
 class StepKind(StrEnum):
@@ -67,11 +69,7 @@ class Parameters:
             "n_max": self.n_max,
             "n_share": self.n_share,
             "seed": self.seed,
-            "limits": {
-                "n_features": self.limits.n_features,
-                "max_internal": self.limits.max_internal,
-                "max_depth": self.limits.max_depth,
-            },
+            "limits": self.limits.to_dict(),
             "schema_digest": str(self.schema_digest),
             "options": dict(self.options),
         }
@@ -101,7 +99,7 @@ class Step:
         optional = {"kind", "iterations", "synchronous", "overrides"}
         found = AgreementFields(record, "step", ("name", "image", "parameters"), optional)
         image = AgreementFields(found["image"], "image", ("name", "version"))
-        kind = _kind(found.get("kind", StepKind.ITERATIVE.value))
+        kind = read_kind(found.get("kind", StepKind.ITERATIVE.value))
         parameters = Parameters.from_dict(found["parameters"])
         return cls(
             _name(found["name"]),
@@ -148,7 +146,8 @@ def _name(value: Any) -> str:
         ) from error
 
 
-def _kind(value: object) -> StepKind:
+def read_kind(value: object) -> StepKind:
+    """Read the kind of a step."""
     try:
         return StepKind(value)  # type: ignore[arg-type]
     except ValueError:

@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from protocol import canonical
 from protocol.agreement.process import MAX_NODES
 from protocol.broker import frames
 from protocol.broker.messages import ANSWERS, Answer, Verb
-from protocol.digest import Digest
 from protocol.errors import DataError, FrameError
 from protocol.fields import Fields
-from protocol.identifiers import EstimatorId, parse_node
+from protocol.identifiers import parse_node
 from protocol.task.opening import Opening, TaskId
-from protocol.trees.share import MAX_COUNT
+from protocol.task.result import Offer
 
 T = TypeVar("T")
 
@@ -56,28 +54,6 @@ class TaskAnswer:
             raise FrameError("FRAME_FIELDS", "the parameters are not an object")
         task = TaskId(found["process"], found["node"], found["iteration"])
         return cls(task, neighbours, found["parameters"], Opening.from_dict(found["opening"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What one sender's slot holds: the share it was filled by, and the ids, best first."""
-
-    sender: str
-    iteration: int
-    share: Digest
-    ids: tuple[EstimatorId, ...]
-
-    def to_dict(self) -> frames.Header:
-        """Return the record."""
-        ids: list[canonical.Record] = [str(estimator_id) for estimator_id in self.ids]
-        return {"sender": self.sender, "iteration": self.iteration, "share": str(self.share), "ids": ids}
-
-    @classmethod
-    def from_dict(cls, record: Any) -> Self:
-        """Accept a record with exactly the fields of an offer, as the ledger's Offers and Slots list them."""
-        fields = Fields(record, "an offer", ("sender", "iteration", "share", "ids"))
-        share, ids = fields.digest("share"), fields.ids("ids", MAX_COUNT)
-        return cls(fields.node("sender"), fields.count("iteration"), share, ids)
 
 
 @dataclass(frozen=True, slots=True)

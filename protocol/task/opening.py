@@ -5,7 +5,7 @@ learner then signs a share (`trees.share`) and a result (`task.result`) for exac
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from protocol import canonical
 from protocol.digest import Digest
@@ -13,6 +13,9 @@ from protocol.fields import Fields
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.signing import VerifyKey
 from protocol.task.statement import Action, TaskStatement
+
+if TYPE_CHECKING:
+    from protocol.ledger.processes import TaskContext
 
 VERSION = 1
 
@@ -53,6 +56,22 @@ class Opening:
     """The commitment to the private data."""
     sandbox: Digest
     """The digest of the container's effective configuration."""
+
+    @classmethod
+    def for_task(
+        cls, context: "TaskContext", key: VerifyKey, *, state: Digest | None, data: Digest, sandbox: Digest
+    ) -> Self:
+        """Commit to what the process fixes for a task, and to this run's key, state, data and sandbox."""
+        return cls(
+            public_key=key,
+            image_id=context.image.image_id,
+            manifest_digest=context.image.manifest_digest,
+            parameter_hash=context.parameters_digest,
+            schema_digest=context.schema_digest,
+            state=state,
+            data=data,
+            sandbox=sandbox,
+        )
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:

@@ -9,6 +9,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.fields import Fields
 from protocol.identifiers import MAX_COUNTER, EstimatorId
+from protocol.trees.share import MAX_COUNT as MAX_OFFERED
 
 VERSION = 1
 MAX_METRICS = 64
@@ -16,6 +17,28 @@ MAX_ESTIMATORS = 10_000
 MAX_SLOTS = 1_000
 MAX_RESULT_BYTES = 1 << 20
 MAX_ENSEMBLE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one sender's slot holds: the share it was filled by, and the ids, best first."""
+
+    sender: str
+    iteration: int
+    share: Digest
+    ids: tuple[EstimatorId, ...]
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the record."""
+        ids: list[canonical.Record] = [str(estimator_id) for estimator_id in self.ids]
+        return {"sender": self.sender, "iteration": self.iteration, "share": str(self.share), "ids": ids}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Accept a record with exactly the fields of an offer, as the ledger's Offers and Slots list them."""
+        fields = Fields(record, "an offer", ("sender", "iteration", "share", "ids"))
+        share, ids = fields.digest("share"), fields.ids("ids", MAX_OFFERED)
+        return cls(fields.node("sender"), fields.count("iteration"), share, ids)
 
 
 @dataclass(frozen=True, slots=True)

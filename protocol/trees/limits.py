@@ -1,11 +1,15 @@
 """What a process allows a tree to be, within what estimator format v1 can hold."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
+from protocol import canonical
 from protocol.errors import TreeError
+from protocol.fields import Fields
 
 FORMAT_MAX_FEATURES = 65_535
 FORMAT_MAX_INTERNAL = 32_767
+_LIMITS = ("n_features", "max_internal", "max_depth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,16 @@ class TreeLimits:
         _within("n_features", self.n_features, 1, FORMAT_MAX_FEATURES)
         _within("max_internal", self.max_internal, 0, FORMAT_MAX_INTERNAL)
         _within("max_depth", self.max_depth, 0, FORMAT_MAX_INTERNAL)
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Read limits with every default written out."""
+        found = Fields(record, "limits", _LIMITS)
+        return cls(*(found[name] for name in _LIMITS))
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the record with every default written out."""
+        return {name: getattr(self, name) for name in _LIMITS}
 
     @property
     def max_nodes(self) -> int:

@@ -1,0 +1,114 @@
+"""What the model chaincode stores and answers."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.ledger.common import ImageVersion, Member, Provenance
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.record import LedgerRecord, Raw
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord(LedgerRecord):
+    """A node's last ensemble, published once."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    owner: Annotated[str, "the MSP id that owns it"]
+    iteration: Annotated[int, "the iteration of the task whose ensemble it is"]
+    image: Annotated[ImageVersion | None, "the image of that task"]
+    result: Annotated[Digest, "payload digest of that task's signed result"]
+    estimators: Annotated[tuple[Member, ...], "its estimators, by ascending id"]
+    digest: Annotated[Digest, "the ensemble digest that the task signed"]
+    metrics: Annotated[Raw, "figures of the model, fractional ones as text"]
+    stored: Annotated[tuple[EstimatorId, ...], "trees that were never shared and are kept with the model"]
+    published: Annotated[Provenance, "who published it"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBrief(LedgerRecord):
+    """A model in a list; that it exists is no secret."""
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    owner: Annotated[str, "the MSP id that owns it"]
+    iteration: Annotated[int, "the iteration of the task whose ensemble it is"]
+    digest: Annotated[Digest, "the ensemble digest that the task signed"]
+    published: Annotated[Provenance, "who published it"]
+    size: Annotated[int, "how many estimators it has"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMembers(LedgerRecord):
+    """The estimators of a model by their digests."""
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    digest: Annotated[Digest, "the ensemble digest that the task signed"]
+    estimators: Annotated[tuple[Member, ...], "its estimators, by ascending id"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrees(LedgerRecord):
+    """Some of a model's trees."""
+
+    items: Annotated[tuple[SharedEstimator, ...], "the trees asked for, in the model's order"]
+    total: Annotated[int, "how many the model has"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUses(LedgerRecord):
+    """Where an estimator is in use."""
+
+    models: Annotated[tuple[str, ...], "the nodes whose published models hold it"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(LedgerRecord):
+    """That an organisation may read a model."""
+
+    expires: Annotated[str | None, "until when; null for no end"]
+    by: Annotated[Provenance, "who allowed it"]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChange(LedgerRecord):
+    """What changed last about who may read a model."""
+
+    action: Annotated[str, "publish, grant or revoke"]
+    organisation: Annotated[str, "whose access changed"]
+    expires: Annotated[str | None, "until when it holds; null for no end"]
+    by: Annotated[Provenance, "who changed it"]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRecord(LedgerRecord):
+    """Who may read a model, beside its owner."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    owner: Annotated[str, "the MSP id that owns the model"]
+    organisations: Annotated[dict[str, Grant], "by organisation, until when and by whom"]
+    change: Annotated[AccessChange, "what changed last"]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRecord(SharedEstimator):
+    """A tree of a model that was never shared in the process."""
+
+    versioned: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord(LedgerRecord):
+    """That an estimator is in a node's model."""
+
+    versioned: ClassVar[bool] = True
+
+    node: Annotated[str, "the node whose model holds the estimator"]

@@ -1,0 +1,241 @@
+"""What the orchestration chaincode stores and answers."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from protocol.agreement.lifecycle import ImageState, ProcessState
+from protocol.agreement.plan import Change, ChangeKind, Plan
+from protocol.agreement.process import Specification, TaskParameters
+from protocol.agreement.step import StepKind
+from protocol.digest import Digest
+from protocol.errors import StateError
+from protocol.ledger.common import Provenance, ReasonedProvenance
+from protocol.ledger.record import LedgerRecord, Raw
+from protocol.task.opening import Opening, TaskId
+from protocol.trees.limits import TreeLimits
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord(LedgerRecord):
+    """A change of a running process: asked for by one organisation, holding once all needed have agreed."""
+
+    versioned: ClassVar[bool] = True
+
+    number: Annotated[int, "how many changes were asked for before"]
+    kind: Annotated[ChangeKind, "what changes"]
+    iteration: Annotated[int, "the first iteration it holds for"]
+    subject: Annotated[Raw, "the node, the topology or the image version that it is about"]
+    asked: Annotated[str, "the organisation that asked for it"]
+    agreed: Annotated[dict[str, Provenance], "by organisation, who agreed"]
+    needed: Annotated[tuple[str, ...], "the organisations whose agreement it needs"]
+    holds: Annotated[bool, "whether all of them have agreed"]
+
+    @property
+    def change(self) -> Change:
+        """What changes, from when on."""
+        return Change(self.kind, self.iteration, self.subject)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The organisations that have yet to agree."""
+        return tuple(name for name in self.needed if name not in self.agreed)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord(LedgerRecord):
+    """A process, from the proposal to the end."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where it stands"]
+    specification: Annotated[
+        Specification, "what was agreed, with every default written out (docs/formats/process-v1.md)"
+    ]
+    specification_digest: Annotated[Digest, "SHA-256 of the canonical specification"]
+    created: Annotated[Provenance, "who proposed it"]
+    accepted: Annotated[dict[str, Provenance], "who accepted it, by organisation"] = field(
+        default_factory=dict
+    )
+    started: Annotated[Provenance | None, "who started it"] = None
+    ended: Annotated[ReasonedProvenance | None, "who ended it, and why"] = None
+    change_count: Annotated[int, "how many changes were ever asked for"] = 0
+    changes: Annotated[tuple[ChangeRecord, ...], "its changes, in the order they apply in"] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """What holds in each iteration."""
+        return Plan(self.specification, [record.change for record in self.changes if record.holds])
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The organisations that have yet to accept, ascending."""
+        return tuple(name for name in self.specification.organisations if name not in self.accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressRecord(LedgerRecord):
+    """How far a node is in a process."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    iteration: Annotated[int, "the last iteration the node completed"]
+    updated: Annotated[Provenance, "who completed it"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessBrief(LedgerRecord):
+    """A process in a list."""
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where it stands"]
+    description: Annotated[str, "what it is for, in its proposer's words"]
+    organisations: Annotated[tuple[str, ...], "the consortium as proposed"]
+    created: Annotated[Provenance, "who proposed it"]
+    ended: Annotated[ReasonedProvenance | None, "who ended it, and why"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStatus(LedgerRecord):
+    """A change in a status: whether it holds, and who has yet to agree."""
+
+    number: Annotated[int, "how many changes were asked for before"]
+    kind: Annotated[ChangeKind, "what changes"]
+    iteration: Annotated[int, "the first iteration it holds for"]
+    subject: Annotated[Raw, "the node, the topology or the image version that it is about"]
+    asked: Annotated[str, "the organisation that asked for it"]
+    holds: Annotated[bool, "whether all needed have agreed"]
+    missing: Annotated[tuple[str, ...], "the organisations that have yet to agree"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProgress(LedgerRecord):
+    """Where one node of a process stands."""
+
+    node: Annotated[str, "the node"]
+    organisation: Annotated[str, "its organisation"]
+    completed: Annotated[int | None, "its last completed iteration"]
+    next: Annotated[int | None, "the iteration it has to do next; null when it has done all of its own"]
+    left: Annotated[int | None, "the iteration from which it is gone"]
+    updated: Annotated[str | None, "when it completed its last iteration"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus(LedgerRecord):
+    """Where a process and each of its nodes stand."""
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where it stands"]
+    consortium: Annotated[tuple[str, ...], "the organisations, those included that joined with a node"]
+    accepted: Annotated[tuple[str, ...], "the organisations that have accepted it"]
+    missing: Annotated[tuple[str, ...], "those that have yet to"]
+    iteration: Annotated[int | None, "the earliest that some node has to do; null when all are done"]
+    iterations: Annotated[int, "how many iterations there are"]
+    changes: Annotated[tuple[ChangeStatus, ...], "the changes asked for"]
+    nodes: Annotated[tuple[NodeProgress, ...], "each node, by name"]
+
+    def next_of(self, node: str) -> int | None:
+        """Return the iteration a node has to do next, None when nothing is left or the node is unknown."""
+        return next((entry.next for entry in self.nodes if entry.node == node), None)
+
+    def names(self, node: str) -> bool:
+        """Whether the process has this node."""
+        return any(entry.node == node for entry in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace(LedgerRecord):
+    """The step that an iteration belongs to."""
+
+    name: Annotated[str, "the step's name"]
+    kind: Annotated[StepKind, "one task per node, or a sequence of them"]
+    first: Annotated[int, "its first iteration"]
+    iterations: Annotated[int, "how many it has"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskImage(LedgerRecord):
+    """The image that runs in an iteration, as registered."""
+
+    name: Annotated[str, "the image's name"]
+    version: Annotated[str, "its version"]
+    image_id: Annotated[Digest, "what an engine runs"]
+    manifest_digest: Annotated[Digest, "what a registry serves"]
+    status: Annotated[ImageState, "whether it may start new tasks"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext(LedgerRecord):
+    """All that a task of a node in an iteration is checked against: what the process agreed on for it."""
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where the process stands"]
+    node: Annotated[str, "the node"]
+    organisation: Annotated[str, "its organisation"]
+    iteration: Annotated[int, "the iteration"]
+    iterations: Annotated[int, "how many iterations the process has"]
+    next: Annotated[int | None, "the iteration the node has to do next; null when it has done all of its own"]
+    step: Annotated[StepPlace, "the step that the iteration belongs to"]
+    synchronous: Annotated[bool, "whether GET waits until every neighbour has shared"]
+    active: Annotated[bool, "whether the node takes part in the iteration"]
+    neighbours: Annotated[tuple[str, ...], "the node's active neighbours, ascending"]
+    image: Annotated[TaskImage, "the image that runs"]
+    parameters: Annotated[TaskParameters, "what the task depends on beside image and data"]
+    parameters_digest: Annotated[Digest, "SHA-256 of the canonical parameters: the parameter hash"]
+    limits: Annotated[TreeLimits, "what trees the process allows"]
+    schema_digest: Annotated[Digest, "SHA-256 of the feature schema"]
+    task_seconds: Annotated[int, "how long a task may take"]
+    consortium: Annotated[tuple[str, ...], "the organisations of the process"]
+
+    @property
+    def task(self) -> TaskId:
+        """Which task."""
+        return TaskId(self.process, self.node, self.iteration)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the node's model is made by this task."""
+        return self.iteration + 1 == self.iterations
+
+    def check_running(self) -> None:
+        """Return if the process runs and the node takes part in this iteration."""
+        if self.status is not ProcessState.RUNNING:
+            raise StateError("PROCESS_NOT_RUNNING", f"process {self.process} is {self.status}")
+        if not self.active:
+            raise StateError("NODE_INACTIVE", f"{self.node} takes no part in iteration {self.iteration}")
+
+    def check_next(self) -> None:
+        """Return if the iteration is the one the node has to do next."""
+        if self.iteration != self.next:
+            following = "nothing" if self.next is None else f"iteration {self.next}"
+            raise StateError(
+                "ITERATION_ORDER",
+                f"{self.node} does {following} of {self.iterations} next, not {self.iteration}",
+            )
+
+    def check_opening(self, opening: Opening) -> None:
+        """Return if the task commits to the code, the parameters and the features the process fixes."""
+        image = self.image
+        if image.status is not ImageState.REGISTERED:
+            raise StateError("IMAGE_RETIRED", f"image {image.name} {image.version} is retired")
+        for what, expected, found, code in (
+            ("image id", image.image_id, opening.image_id, "IMAGE_MISMATCH"),
+            ("manifest digest", image.manifest_digest, opening.manifest_digest, "IMAGE_MISMATCH"),
+            ("parameter hash", self.parameters_digest, opening.parameter_hash, "PARAMETERS_MISMATCH"),
+            ("schema digest", self.schema_digest, opening.schema_digest, "SCHEMA_MISMATCH"),
+        ):
+            if found != expected:
+                raise StateError(code, f"{what} is {expected} on the ledger, not {found}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelContext(LedgerRecord):
+    """Who takes part in a process and whether it has ended: what a publication is checked against."""
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where it stands"]
+    consortium: Annotated[tuple[str, ...], "the organisations of the process"]
+    nodes: Annotated[dict[str, str], "the organisation of each node"]
+    iterations: Annotated[int, "how many iterations there are"]

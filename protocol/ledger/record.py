@@ -1,0 +1,214 @@
+"""A record of the ledger as a value: its class says which fields it has, of which type, and what they mean.
+
+A subclass is a frozen dataclass whose annotations are `Annotated[type, "meaning"]`. From them the record is
+read (every field there, of its type, and no other), written, and described in docs/ledger.md, so that the
+three cannot part. Types are text, whole numbers, truth values, `Digest`, `EstimatorId`, `VerifyKey`, enums,
+other records and whatever else has `from_dict` and `to_dict`; `X | None`, `tuple[X, ...]` and `dict[str, X]`
+of them; and `Raw` for an object that somebody else reads.
+"""
+
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from enum import StrEnum
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from protocol.digest import Digest
+from protocol.errors import RecordError
+from protocol.fields import Fields
+from protocol.identifiers import EstimatorId
+from protocol.signing import VerifyKey
+
+VERSION = 1
+"""The version that every stored record carries."""
+
+Raw: TypeAlias = dict[str, Any]
+"""An object as it is, for the reader it is meant for."""
+
+
+class _Absent:
+    """Marks a field that is left out of the record where a value would be null."""
+
+
+ABSENT = _Absent()
+
+
+class Description(NamedTuple):
+    """One field of a record in words."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+class _Codec(NamedTuple):
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any]
+    type: str
+
+
+class _Field(NamedTuple):
+    name: str
+    codec: _Codec
+    meaning: str
+    absent: bool
+
+
+class LedgerRecord:
+    """What a chaincode stores or answers."""
+
+    __slots__ = ()
+    versioned: ClassVar[bool] = False
+    """Whether the record has the field `version`, as all have that stand under a key."""
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Accept an object with exactly the fields of this record, each of its type."""
+        layout = _layout(cls)
+        needed = [field.name for field in layout if not field.absent]
+        if cls.versioned:
+            needed.append("version")
+        found = Fields(record, cls.__name__, needed, [field.name for field in layout if field.absent])
+        if cls.versioned:
+            found.version(VERSION)
+        return cls(**{field.name: _read(cls, field, found.get(field.name, None)) for field in layout})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object as it is stored and sent."""
+        record: dict[str, Any] = {"version": VERSION} if self.versioned else {}
+        for field in _layout(type(self)):
+            value = getattr(self, field.name)
+            if value is not None or not field.absent:
+                record[field.name] = field.codec.write(value)
+        return record
+
+    @classmethod
+    def describe(cls) -> list[Description]:
+        """Return the fields in words, in the order of the class."""
+        version = [Description("version", "whole number", f"{VERSION}, the version of this record")]
+        return (version if cls.versioned else []) + [
+            Description(
+                field.name, field.codec.type + (", may be absent" if field.absent else ""), field.meaning
+            )
+            for field in _layout(cls)
+        ]
+
+
+def _read(cls: type, field: _Field, value: Any) -> Any:
+    if value is None and field.absent:
+        return None
+    try:
+        return field.codec.read(value)
+    except _WrongTypeError:
+        raise RecordError("RECORD_VALUE", f"{cls.__name__}: {field.name} is not {field.codec.type}") from None
+
+
+class _WrongTypeError(Exception):
+    """A value is not of the type that its field has."""
+
+
+_LAYOUTS: dict[type, tuple[_Field, ...]] = {}
+
+
+def _layout(cls: type[LedgerRecord]) -> tuple[_Field, ...]:
+    if cls not in _LAYOUTS:
+        _LAYOUTS[cls] = tuple(_fields_of(cls))
+    return _LAYOUTS[cls]
+
+
+def _fields_of(cls: type[LedgerRecord]) -> Iterator[_Field]:
+    hints = get_type_hints(cls, include_extras=True)
+    for field in fields(cls):  # type: ignore[arg-type]
+        hint = hints[field.name]
+        if get_origin(hint) is not Annotated:
+            raise TypeError(f"{cls.__name__}.{field.name} says nothing of its meaning")
+        kind, meaning, *marks = get_args(hint)
+        yield _Field(field.name, _codec_of(kind), meaning, ABSENT in marks)
+
+
+def _codec_of(kind: Any) -> _Codec:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _optional(_codec_of(next(part for part in arguments if part is not types.NoneType)))
+    if origin is tuple:
+        return _list_of(_codec_of(arguments[0]))
+    if origin is dict:
+        return _object_of(_codec_of(arguments[1]))
+    return _PLAIN.get(kind) or _composed(kind)
+
+
+def _composed(kind: Any) -> _Codec:
+    if issubclass(kind, StrEnum):
+        return _enumeration(kind)
+    return _Codec(kind.from_dict, lambda value: value.to_dict(), kind.__name__)
+
+
+def _exactly(kind: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise _WrongTypeError
+        return value
+
+    return read
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _optional(inner: _Codec) -> _Codec:
+    return _Codec(
+        lambda value: None if value is None else inner.read(value),
+        lambda value: None if value is None else inner.write(value),
+        f"{inner.type} or null",
+    )
+
+
+def _list_of(inner: _Codec) -> _Codec:
+    check = _exactly(list)
+    return _Codec(
+        lambda value: tuple(map(inner.read, check(value))),
+        lambda value: list(map(inner.write, value)),
+        f"list of {inner.type}",
+    )
+
+
+def _object_of(inner: _Codec) -> _Codec:
+    check = _exactly(dict)
+    return _Codec(
+        lambda value: {name: inner.read(item) for name, item in check(value).items()},
+        lambda value: {name: inner.write(item) for name, item in value.items()},
+        f"object of {inner.type} by name",
+    )
+
+
+def _enumeration(kind: type[StrEnum]) -> _Codec:
+    def read(value: Any) -> StrEnum:
+        try:
+            return kind(value)
+        except ValueError:
+            raise _WrongTypeError from None
+
+    return _Codec(read, lambda value: value.value, " or ".join(f"`{member.value}`" for member in kind))
+
+
+_PLAIN: dict[Any, _Codec] = {
+    str: _Codec(_exactly(str), _same, "text"),
+    int: _Codec(_exactly(int), _same, "whole number"),
+    bool: _Codec(_exactly(bool), _same, "true or false"),
+    Digest: _Codec(Digest.parse, str, "digest"),
+    EstimatorId: _Codec(EstimatorId.parse, str, "estimator id"),
+    VerifyKey: _Codec(VerifyKey.parse, str, "public key"),
+    Any: _Codec(_same, _same, "value"),
+}
