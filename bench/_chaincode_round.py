@@ -20,7 +20,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
-from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
@@ -151,7 +151,7 @@ class _Player:
         created = tuple(item.tree.digest for item in self.estimators)
         kept = ensemble_digest([(member, digests[member]) for member in ensemble])
         state = Digest.of(self.node.encode())
-        result = RoundResult(0, created, slots, tuple(ensemble), kept, state, {"auc": "0.97"})
+        result = TaskResult(0, created, slots, tuple(ensemble), kept, state, {"auc": "0.97"})
         return self._signed("Complete", Action.COMPLETE, "result", result.to_bytes())
 
     def _signed(self, function: str, action: Action, field: str, raw: bytes) -> Call:

@@ -5,18 +5,22 @@ fails when the page is older than the code.
 """
 
 import argparse
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args, get_origin
 
 from chaincode.common import LedgerContract
 from chaincode.common.contract import READERS
 from chaincode.registry import CONTRACTS, contract
 from chaincode.shim.contract import Function
 from protocol.errors import TABLE
-from protocol.ledger import keys
+from protocol.ledger import common, keys
+from protocol.ledger.common import History, Page
+from protocol.ledger.record import LedgerRecord
 
-PAGE = Path(__file__).parents[1] / "docs" / "ledger.md"
+FILE = Path(__file__).parents[1] / "docs" / "ledger.md"
 
 INTRODUCTION = """\
 # The ledger
@@ -33,14 +37,16 @@ functions.
 of the certificate that signed the proposal; no argument says who calls. A certificate without one of the
 roles admin, data-scientist, node and auditor cannot even read.
 
-**Provenance** of a change: `organisation`, `identity`, `role`, `certificate` (its SHA-256), `time` and `tx`.
-The time is what the client put into its proposal; the order of events is that of the blocks.
-
 **Records** are stored in their one form ([records-v1](formats/records-v1.md)), with `"version": 1`, under the
 keys of [keys-v1](formats/keys-v1.md). `~` stands for the separator.
 
+**Answers** have the fields of the record that is named behind the function; each record is a class of
+`protocol/ledger/` and is described once on this page, those that several chaincodes use under
+[Common parts](#common-parts).
+
 **Pages.** Lists and histories take `size` (1 to 1000) and `bookmark`, and answer `items` and `bookmark`. An
-empty bookmark ends the list; a page may be short and still have one.
+empty bookmark ends the list; a page may be short and still have one. An item of a history is a change, newest
+first: `tx`, `time` and `value`, which is null where the record was removed.
 
 **Refusals** are `{"code": ..., "message": ...}` with status 400; nothing of a refused transaction is written.
 Codes are stable, sentences are for people. A refusal of another chaincode that was called on the way keeps
@@ -67,11 +73,17 @@ SHIM_CODES = {
 def document() -> str:
     """Return the whole page."""
     contracts = [made for name in CONTRACTS if isinstance(made := contract(name), LedgerContract)]
-    sections = [INTRODUCTION, *(_chaincode(made) for made in contracts), _codes()]
-    return "\n".join(sections)
+    described: set[type[LedgerRecord]] = set()
+    chaincodes = [_chaincode(made, described) for made in contracts]
+    return "\n".join([INTRODUCTION, *chaincodes, _common(described), _codes()])
 
 
-def _chaincode(made: LedgerContract) -> str:
+def _chaincode(made: LedgerContract, described: set[type[LedgerRecord]]) -> str:
+    answers = [answer_of(function)[1] for _, function in sorted(made.functions.items())]
+    stored = made.values.values()
+    other = [record for record in _with_parts([*stored, *filter(None, answers)]) if record not in stored]
+    own = [record for record in other if record.__module__ != common.__name__ and record not in described]
+    described.update(stored, own)
     return "\n".join(
         (
             f"## {made.name}",
@@ -81,9 +93,11 @@ def _chaincode(made: LedgerContract) -> str:
             "### Functions",
             "",
             *(_function(made, function) for _, function in sorted(made.functions.items())),
-            "### Keys and values",
+            "### Keys and records",
             "",
-            *(_value(kind, fields) for kind, fields in made.values.items()),
+            *(_stored(kind, record) for kind, record in made.values.items()),
+            *(("### Parts and answers", "") if own else ()),
+            *(_record(record) for record in own),
             "### Events",
             "",
             *_table(
@@ -93,6 +107,28 @@ def _chaincode(made: LedgerContract) -> str:
     )
 
 
+def answer_of(function: Function) -> tuple[str, type[LedgerRecord] | None]:
+    """Return how a function's answer is called, and the record that it consists of."""
+    answer = inspect.signature(function.call).return_annotation
+    record = next(iter(get_args(answer)), answer)
+    if not (isinstance(record, type) and issubclass(record, LedgerRecord)):
+        return "", None
+    if record is LedgerRecord:
+        return "history of the record asked for", None
+    shape = {Page: "page of ", History: "history of "}.get(get_origin(answer), "")
+    return f"{shape}`{record.__name__}`", record
+
+
+def _with_parts(records: Sequence[type[LedgerRecord]]) -> list[type[LedgerRecord]]:
+    """Return records and all that they hold, each once, a record before its parts."""
+    found: dict[type[LedgerRecord], None] = {}
+    for record in records:
+        if record not in found:
+            found[record] = None
+            found |= dict.fromkeys(_with_parts(record.parts()))
+    return list(found)
+
+
 def _function(made: LedgerContract, function: Function) -> str:
     arguments = ", ".join(
         f"{parameter.name}: {parameter.type}" + (" = …" if parameter.optional else "")
@@ -100,13 +136,26 @@ def _function(made: LedgerContract, function: Function) -> str:
     )
     roles = made.roles.get(function.name)
     who = "every role" if roles in (None, READERS) else ", ".join(sorted(roles or ()))
-    return f"**`{function.name}({arguments})`** ({function.kind}; {who})<br>\n{function.doc}\n"
+    answer, _ = answer_of(function)
+    gives = f" → {answer}" if answer else ""
+    return f"**`{function.name}({arguments})`**{gives} ({function.kind}; {who})<br>\n{function.doc}\n"
 
 
-def _value(kind: str, fields: dict[str, str]) -> str:
-    key = "~".join((kind, *keys.KINDS[kind]))
-    rows = [(f"`{name}`", meaning) for name, meaning in fields.items()]
-    return "\n".join((f"`{key}`", "", *_table(("field", "meaning"), rows)))
+def _stored(kind: str, record: type[LedgerRecord]) -> str:
+    return f"Under `{'~'.join((kind, *keys.KINDS[kind]))}`:\n\n{_record(record)}"
+
+
+def _record(record: type[LedgerRecord]) -> str:
+    rows = [(f"`{field.name}`", field.type, field.meaning) for field in record.describe()]
+    return "\n".join(
+        (f"`{record.__name__}`: {record.__doc__}", "", *_table(("field", "type", "meaning"), rows))
+    )
+
+
+def _common(described: set[type[LedgerRecord]]) -> str:
+    used = [record for record in _with_parts(list(described)) if record not in described]
+    ordered = sorted(used, key=lambda record: record.__name__)
+    return "\n".join(("## Common parts", "", *(_record(record) for record in ordered)))
 
 
 def _codes() -> str:
@@ -139,7 +188,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m chaincode.document", description="Write docs/ledger.md.")
-    parser.add_argument("file", nargs="?", type=Path, default=PAGE, help="where to write (docs/ledger.md)")
+    parser.add_argument("file", nargs="?", type=Path, default=FILE, help="where to write (docs/ledger.md)")
     parser.parse_args(argv).file.write_text(document(), encoding="utf-8")
     return 0
 

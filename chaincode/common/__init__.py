@@ -1,23 +1,24 @@
 """What the four chaincodes share: the caller, the rules of access, records, pages, calls and events."""
 
-from chaincode.common.caller import Caller, Role, caller_of
-from chaincode.common.calls import call_json
+from chaincode.common.caller import STAFF, Caller, Role, caller_of
 from chaincode.common.contract import LedgerContract, allow
-from chaincode.common.paging import DEFAULT_PAGE, history_page, page
-from chaincode.common.records import provenance, read, time_text, write
+from chaincode.common.pages import DEFAULT_PAGE, history_page, page, stored_page
+from chaincode.common.records import provenance, read, read_many, time_text, write
 
 __all__ = [
     "DEFAULT_PAGE",
+    "STAFF",
     "Caller",
     "LedgerContract",
     "Role",
     "allow",
-    "call_json",
     "caller_of",
     "history_page",
     "page",
     "provenance",
     "read",
+    "read_many",
+    "stored_page",
     "time_text",
     "write",
 ]

@@ -18,6 +18,10 @@ class Role(StrEnum):
     AUDITOR = "auditor"
 
 
+STAFF = (Role.DATA_SCIENTIST, Role.ADMIN)
+"""Who acts for an organisation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A verified identity; `node` is the learning node it acts for, empty unless its role is node."""

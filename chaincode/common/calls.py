@@ -1,9 +1,17 @@
-"""Calls to the other chaincodes of the channel; their refusals keep their codes."""
+"""Questions to the other chaincodes, asked in the same transaction; their refusals keep their codes."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from chaincode.shim import Context
+from protocol.identifiers import EstimatorId
+from protocol.ledger.estimators import SharedEstimators
+from protocol.ledger.images import ImageRecord
+from protocol.ledger.models import ModelMembers, ModelUses
+from protocol.ledger.processes import ModelContext, TaskContext
+from protocol.ledger.tasks import ResultRecord
+from protocol.task.opening import TaskId
 
 IMAGE = "image"
 ORCHESTRATION = "orchestration"
@@ -11,7 +19,48 @@ EXECUTION_RECORD = "execution-record"
 MODEL = "model"
 
 
-def call_json(ctx: Context, chaincode: str, function: str, *arguments: str | int) -> Any:
-    """Call another chaincode in this transaction and parse its JSON answer; None when it answers nothing."""
-    answer = ctx.invoke(chaincode, [function, *map(str, arguments)])
-    return json.loads(answer) if answer else None
+def image_record(ctx: Context, name: str, version: str) -> ImageRecord:
+    """Ask the image chaincode for a version."""
+    return ImageRecord.from_dict(_call(ctx, IMAGE, "Get", name, version))
+
+
+def task_context(ctx: Context, task: TaskId) -> TaskContext:
+    """Ask orchestration what a task is checked against; it refuses an unknown process or node."""
+    return TaskContext.from_dict(
+        _call(ctx, ORCHESTRATION, "TaskContext", task.process, task.node, str(task.iteration))
+    )
+
+
+def model_context(ctx: Context, process: str) -> ModelContext:
+    """Ask orchestration who takes part in a process and whether it has ended."""
+    return ModelContext.from_dict(_call(ctx, ORCHESTRATION, "ModelContext", process))
+
+
+def advance(ctx: Context, task: TaskId) -> None:
+    """Have orchestration write that a node has completed an iteration."""
+    ctx.invoke(ORCHESTRATION, ("Advance", task.process, task.node, str(task.iteration)))
+
+
+def last_result(ctx: Context, process: str, node: str) -> ResultRecord:
+    """Ask the execution record for the result of a node's last completed task."""
+    return ResultRecord.from_dict(_call(ctx, EXECUTION_RECORD, "LastResult", process, node))
+
+
+def shared_estimators(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> SharedEstimators:
+    """Ask the execution record for estimators by id."""
+    asked = json.dumps([str(estimator_id) for estimator_id in ids])
+    return SharedEstimators.from_dict(_call(ctx, EXECUTION_RECORD, "Estimators", process, asked))
+
+
+def model_members(ctx: Context, process: str, node: str) -> ModelMembers:
+    """Ask the model chaincode for the estimators of a model; it refuses a caller without access."""
+    return ModelMembers.from_dict(_call(ctx, MODEL, "Members", process, node))
+
+
+def model_uses(ctx: Context, process: str, estimator: EstimatorId) -> ModelUses:
+    """Ask the model chaincode where an estimator is in use."""
+    return ModelUses.from_dict(_call(ctx, MODEL, "Uses", process, str(estimator)))
+
+
+def _call(ctx: Context, chaincode: str, function: str, *arguments: str) -> Any:
+    return json.loads(ctx.invoke(chaincode, [function, *arguments]))

@@ -10,6 +10,8 @@ from chaincode.shim import Context, Contract
 from chaincode.shim.contract import Function
 from protocol import canonical
 from protocol.errors import AttestreeError
+from protocol.ledger.common import History, Page
+from protocol.ledger.record import LedgerRecord
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 MARK = "_contract_function_roles"
@@ -37,8 +39,8 @@ class LedgerContract(Contract):
     refusals: ClassVar[tuple[type[Exception], ...]] = (AttestreeError,)
     # Event name -> when it is announced and with which fields.
     events: ClassVar[dict[str, str]] = {}
-    # Kind of key -> field of the stored record -> meaning.
-    values: ClassVar[dict[str, dict[str, str]]] = {}
+    # Kind of key -> the record stored under it.
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,6 +75,7 @@ def _guarded(call: Callable[..., Any], roles: tuple[Role, ...]) -> Callable[...,
     @wraps(call)
     def guarded(ctx: Context, *values: Any) -> Any:
         caller_of(ctx).need_role(roles)
-        return call(ctx, *values)
+        answer = call(ctx, *values)
+        return answer.to_dict() if isinstance(answer, LedgerRecord | Page | History) else answer
 
     return guarded

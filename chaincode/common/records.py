@@ -1,34 +1,41 @@
-"""Records under keys: canonical bytes in, parsed out, and where each change comes from."""
+"""Records under keys: canonical bytes in, values out, and where each change comes from."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypeVar
 
 from chaincode.common.caller import caller_of
 from chaincode.shim import Context
 from protocol import canonical
+from protocol.digest import Digest
+from protocol.ledger.common import Provenance
+from protocol.ledger.record import LedgerRecord
 
-VERSION = 1
-"""The version every stored record carries."""
+R = TypeVar("R", bound=LedgerRecord)
+
 MAX_RECORD_BYTES = 8 << 20
 """What a record may have: an ensemble of ten thousand estimators takes more than a message does."""
 
 
-def read(ctx: Context, key: str) -> dict[str, Any] | None:
+def read(ctx: Context, key: str, kind: type[R]) -> R | None:
     """Read a record that this chaincode wrote; None when there is none."""
     raw = ctx.get(key)
-    return None if raw is None else parse(raw)
+    return None if raw is None else parse(raw, kind)
 
 
-def parse(raw: bytes) -> dict[str, Any]:
+def read_many(ctx: Context, keys: Sequence[str], kind: type[R]) -> list[R | None]:
+    """Read several records at once, None for each that is not there."""
+    return [None if raw is None else parse(raw, kind) for raw in ctx.get_many(keys)]
+
+
+def parse(raw: bytes, kind: type[R]) -> R:
     """Read a stored record."""
-    record = canonical.decode(raw, max_bytes=MAX_RECORD_BYTES)
-    assert isinstance(record, dict)  # noqa: S101
-    return record
+    return kind.from_dict(canonical.decode(raw, max_bytes=MAX_RECORD_BYTES))
 
 
-def write(ctx: Context, key: str, record: dict[str, Any]) -> None:
+def write(ctx: Context, key: str, record: LedgerRecord) -> None:
     """Store a record in its one form."""
-    ctx.put(key, canonical.encode(record, max_bytes=MAX_RECORD_BYTES))
+    ctx.put(key, canonical.encode(record.to_dict(), max_bytes=MAX_RECORD_BYTES))
 
 
 def time_text(time: datetime) -> str:
@@ -36,14 +43,14 @@ def time_text(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
-def provenance(ctx: Context) -> dict[str, Any]:
+def provenance(ctx: Context) -> Provenance:
     """Say who did it, when (by the client's clock; the order is the blocks') and in which transaction."""
     caller = caller_of(ctx)
-    return {
-        "organisation": caller.organisation,
-        "identity": caller.identity,
-        "role": caller.role.value,
-        "certificate": f"sha256:{ctx.creator.fingerprint}",
-        "time": time_text(ctx.time),
-        "tx": ctx.tx_id,
-    }
+    return Provenance(
+        organisation=caller.organisation,
+        identity=caller.identity,
+        role=caller.role.value,
+        certificate=Digest.parse(f"sha256:{ctx.creator.fingerprint}"),
+        time=time_text(ctx.time),
+        tx=ctx.tx_id,
+    )

@@ -8,42 +8,73 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
-from chaincode.common.calls import ORCHESTRATION
-from chaincode.common.records import VERSION
-from chaincode.execution_record import documentation, writing
-from chaincode.execution_record.closing import Closing, state_now
-from chaincode.execution_record.completing import check_result
-from chaincode.execution_record.initial import initial_members
+from chaincode.common.calls import advance, task_context
+from chaincode.execution_record import store
+from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.queries import Queries
-from chaincode.execution_record.records import Signed, Task
-from chaincode.execution_record.sharing import admit
-from chaincode.execution_record.signature import is_replay, verify
-from chaincode.execution_record.store import find_head, find_task, get_task, put_task
-from chaincode.execution_record.terms import Terms
+from chaincode.execution_record.result_rules import check_result
+from chaincode.execution_record.share_rules import check_share
 from chaincode.shim import Context, submit
 from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.digest import Digest
-from protocol.errors import StateError
+from protocol.errors import SignatureError, StateError
 from protocol.ledger import keys
-from protocol.task.opening import Opening, TaskId, inputs_digest
+from protocol.ledger.common import ImageVersion, Signed
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord
+from protocol.ledger.processes import TaskContext
+from protocol.ledger.record import LedgerRecord
+from protocol.ledger.tasks import (
+    CompletionReceipt,
+    Head,
+    RefusalRecord,
+    ResultRecord,
+    ShareReceipt,
+    ShareRecord,
+    SlotRecord,
+    TaskKeyRecord,
+    TaskRecord,
+)
+from protocol.signing import SIGNATURE_SIZE
+from protocol.task.opening import Opening, TaskId, inputs_digest, statement
 from protocol.task.payload import read_payload
-from protocol.task.result import RoundResult
-from protocol.task.statement import Action
+from protocol.task.result import TaskResult
+from protocol.task.statement import Action, verify_statement
 from protocol.trees.share import Share, ShareLimits
 
+_TASK = "version, process, node, iteration, organisation, attempt, state"
 
-class ExecutionRecord(Closing, Queries):
+
+class ExecutionRecord(Closures, Queries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"
-    events: ClassVar[dict[str, str]] = documentation.EVENTS
-    values: ClassVar[dict[str, dict[str, str]]] = documentation.VALUES
+    events: ClassVar[dict[str, str]] = {
+        "TaskOpened": f"a task committed to its key, code and inputs: {_TASK}, expires",
+        "TaskShared": f"a node offered estimators: {_TASK}, share (digest), offered and created (how many)",
+        "TaskCompleted": f"a task completed and its node advanced: {_TASK}, result (digest), ensemble_digest",
+        "TaskFailed": f"a task was closed without result: {_TASK}, code",
+        "TaskExpired": f"a task was closed because its time was over: {_TASK}, code",
+        "TaskRefused": f"a node refused to run a task: {_TASK}, code",
+    }
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {
+        "task": TaskRecord,
+        "estimator": EstimatorRecord,
+        "slot": SlotRecord,
+        "share": ShareRecord,
+        "result": ResultRecord,
+        "head": Head,
+        "creation": CreationRecord,
+        "offer": OfferRecord,
+        "taken": TakenRecord,
+        "refusal": RefusalRecord,
+        "taskkey": TaskKeyRecord,
+    }
 
     @submit
     @allow(Role.NODE)
     def open_task(
         self, ctx: Context, process: str, node: str, iteration: int, opening: dict[str, Any]
-    ) -> dict[str, Any]:
+    ) -> TaskRecord:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
         `opening` has the fields of docs/formats/task-v1.md. The task must be the node's next; a task that
@@ -51,31 +82,33 @@ class ExecutionRecord(Closing, Queries):
         key signs is worthless from then on, whatever time its client claims.
         """
         task = TaskId(process, node, iteration)
-        terms = Terms.of(ctx, task)
-        caller_of(ctx).need_node(node, terms.organisation)
-        terms.check_running(task)
-        terms.check_next(task)
+        context = task_context(ctx, task)
+        caller_of(ctx).need_node(node, context.organisation)
+        context.check_running()
+        context.check_next()
         commitment = Opening.from_dict(opening)
-        terms.check_opening(commitment)
-        _check_state(ctx, task, commitment, terms)
-        before = find_task(ctx, task)
+        context.check_opening(commitment)
+        _check_state(ctx, commitment, context)
+        before = store.find_task(ctx, task)
         was = state_now(ctx, before)
-        opened = Task(
-            task,
-            terms.organisation,
+        opened = TaskRecord(
+            process,
+            node,
+            iteration,
+            context.organisation,
             TASK.after(TaskTransition.OPEN, was),
-            1 if before is None else before.attempt + 1,
-            was,
-            {"name": terms.image["name"], "version": terms.image["version"]},
-            commitment,
-            inputs_digest(task, commitment),
-            provenance(ctx),
-            time_text(ctx.time + timedelta(seconds=terms.task_seconds)),
+            attempt=1 if before is None else before.attempt + 1,
+            after=was,
+            image=ImageVersion(context.image.name, context.image.version),
+            opening=commitment,
+            inputs_digest=inputs_digest(task, commitment),
+            opened=provenance(ctx),
+            expires=time_text(ctx.time + timedelta(seconds=context.task_seconds)),
         )
         _claim_key(ctx, opened, commitment)
-        put_task(ctx, opened)
+        store.put_task(ctx, opened)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
-        return opened.to_dict()
+        return opened
 
     @submit
     @allow(Role.NODE)
@@ -88,7 +121,7 @@ class ExecutionRecord(Closing, Queries):
         digest: str,
         signature: str,
         payload: str = "",
-    ) -> dict[str, Any]:
+    ) -> ShareReceipt:
         """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots.
 
         The share (docs/formats/share-v1.md) is the transient field `share` or the last argument in base64;
@@ -96,27 +129,21 @@ class ExecutionRecord(Closing, Queries):
         share sent again changes nothing and answers with `replayed` true.
         """
         task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.SHARE, digest, signature)
-        if is_replay(task.share, signed):
-            return {"replayed": True, **task.id.to_dict(), "share": digest}
-        raw = read_payload(ctx.transient.get("share"), payload, Digest.parse(digest))
-        terms = _terms_of_running(ctx, task)
+        if _is_replay(task.share, signed):
+            return ShareReceipt(True, process, node, iteration, signed.payload_digest)
+        raw = read_payload(ctx.transient.get("share"), payload, signed.payload_digest)
+        context = _context_of_running(ctx, task)
         state = _state_after(ctx, task, TaskTransition.SHARE)
-        share = Share.from_bytes(raw, ShareLimits(terms.n_share), terms.limits)
-        new = admit(ctx, task.id, share, terms)
+        share = Share.from_bytes(raw, ShareLimits(context.parameters.agreed.n_share), context.limits)
+        new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
-        put_task(ctx, task)
-        writing.write_share(ctx, task, share, new, terms.neighbours)
-        created = [str(estimator.id) for estimator in new]
-        self.announce_task(
-            ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(created)
+        store.put_task(ctx, task)
+        store.write_share(ctx, task, share, new, context.neighbours)
+        self.announce_task(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(new))
+        created = tuple(estimator.id for estimator in new)
+        return ShareReceipt(
+            False, process, node, iteration, signed.payload_digest, created, context.neighbours
         )
-        return {
-            "replayed": False,
-            **task.id.to_dict(),
-            "share": digest,
-            "created": created,
-            "recipients": list(terms.neighbours),
-        }
 
     @submit
     @allow(Role.NODE)
@@ -129,7 +156,7 @@ class ExecutionRecord(Closing, Queries):
         digest: str,
         signature: str,
         payload: str = "",
-    ) -> dict[str, Any]:
+    ) -> CompletionReceipt:
         """Complete a task by its signed result, and advance the node in the process.
 
         The result (docs/formats/task-v1.md) is the transient field `result` or the last argument in base64;
@@ -137,68 +164,84 @@ class ExecutionRecord(Closing, Queries):
         with `replayed` true.
         """
         task, signed = self._signed(ctx, TaskId(process, node, iteration), Action.COMPLETE, digest, signature)
-        if is_replay(task.result, signed):
-            return {"replayed": True, **task.id.to_dict(), "result": digest}
-        raw = read_payload(ctx.transient.get("result"), payload, Digest.parse(digest))
-        terms = _terms_of_running(ctx, task)
+        if _is_replay(task.result, signed):
+            return CompletionReceipt(True, process, node, iteration, signed.payload_digest)
+        raw = read_payload(ctx.transient.get("result"), payload, signed.payload_digest)
+        context = _context_of_running(ctx, task)
         state = _state_after(ctx, task, TaskTransition.COMPLETE)
-        if task.state is TaskState.OPEN and terms.neighbours:
+        if task.state is TaskState.OPEN and context.neighbours:
             raise StateError("SHARE_REQUIRED", f"{node} has not shared in iteration {iteration}")
-        result = RoundResult.from_bytes(raw)
-        checked = check_result(ctx, task.id, result, terms)
+        result = TaskResult.from_bytes(raw)
+        checked = check_result(ctx, task.id, result, context)
         task = replace(task, state=state, result=signed)
-        ctx.invoke(ORCHESTRATION, ("Advance", process, node, str(iteration)))
-        put_task(ctx, task)
-        writing.write_result(ctx, task, result, checked)
-        self.announce_task(
-            ctx, "TaskCompleted", task, result=digest, ensemble_digest=str(result.ensemble_digest)
+        advance(ctx, task.id)
+        store.put_task(ctx, task)
+        head = store.write_result(ctx, task, result, checked)
+        ensemble = str(result.ensemble_digest)
+        self.announce_task(ctx, "TaskCompleted", task, result=digest, ensemble_digest=ensemble)
+        return CompletionReceipt(
+            False,
+            process,
+            node,
+            iteration,
+            signed.payload_digest,
+            result.ensemble_digest,
+            head.next_counter,
         )
-        return {
-            "replayed": False,
-            **task.id.to_dict(),
-            "result": digest,
-            "ensemble_digest": str(result.ensemble_digest),
-            "next_counter": checked.next_counter,
-        }
 
     def _signed(
         self, ctx: Context, task_id: TaskId, action: Action, digest: str, signature: str
-    ) -> tuple[Task, Signed]:
+    ) -> tuple[TaskRecord, Signed]:
         """Find the task of the calling node and verify the signature against the key it is open with."""
-        task = get_task(ctx, task_id)
+        task = store.get_task(ctx, task_id)
         caller_of(ctx).need_node(task_id.node, task.organisation)
-        verify(task, action, Digest.parse(digest), signature)
-        return task, Signed(digest, signature, provenance(ctx))
+        payload = Digest.parse(digest)
+        if task.opening is None:
+            raise StateError("TASK_UNKNOWN", f"task {task.id} was refused before it had a key")
+        said = statement(task.id, task.opening, action, payload)
+        verify_statement(task.opening.public_key, said, _from_hex(signature))
+        return task, Signed(payload, signature, provenance(ctx))
 
 
-def _terms_of_running(ctx: Context, task: Task) -> Terms:
+def _is_replay(known: Signed | None, signed: Signed) -> bool:
+    """Whether this very result is on the ledger already."""
+    return known is not None and known.payload_digest == signed.payload_digest
+
+
+def _from_hex(text: str) -> bytes:
+    if len(text) != 2 * SIGNATURE_SIZE or not set(text) <= set("0123456789abcdef"):
+        raise SignatureError("SIGNATURE_INPUT", f"a signature is {2 * SIGNATURE_SIZE} lower-case hex digits")
+    return bytes.fromhex(text)
+
+
+def _context_of_running(ctx: Context, task: TaskRecord) -> TaskContext:
     """Ask again at each result: the process may have been closed while the task ran."""
-    terms = Terms.of(ctx, task.id)
-    terms.check_running(task.id)
-    return terms
+    context = task_context(ctx, task.id)
+    context.check_running()
+    return context
 
 
-def _state_after(ctx: Context, task: Task, transition: TaskTransition) -> TaskState:
+def _state_after(ctx: Context, task: TaskRecord, transition: TaskTransition) -> TaskState:
     """Return the state after a result, which has to come before the task's time is over."""
     state = TASK.after(transition, task.state)
-    if task.expired(ctx.time):
+    if task.is_expired(ctx.time):
         raise StateError("TASK_EXPIRED", f"task {task.id} had time until {task.expires}")
     return state
 
 
-def _check_state(ctx: Context, task: TaskId, opening: Opening, terms: Terms) -> None:
+def _check_state(ctx: Context, opening: Opening, context: TaskContext) -> None:
     """Return if the task goes on where the node stopped, or begins with a model that is what it should be."""
-    head = find_head(ctx, task.process, task.node)
+    head = store.find_head(ctx, context.process, context.node)
     expected = None if head is None else head.state
     if opening.state != expected:
-        raise StateError("STATE_MISMATCH", f"{task.node} left state {expected}, not {opening.state}")
+        raise StateError("STATE_MISMATCH", f"{context.node} left state {expected}, not {opening.state}")
     if head is None:
-        initial_members(ctx, terms)
+        store.initial_members(ctx, context)
 
 
-def _claim_key(ctx: Context, task: Task, opening: Opening) -> None:
+def _claim_key(ctx: Context, task: TaskRecord, opening: Opening) -> None:
     """Write the public key down as used, or refuse it if it was."""
     key = keys.taskkey(str(Digest.of(opening.public_key.raw)))
     if ctx.get(key) is not None:
         raise StateError("KEY_USED", "a task was opened with this public key before")
-    write(ctx, key, {"version": VERSION, **task.id.to_dict(), "attempt": task.attempt})
+    write(ctx, key, TaskKeyRecord(task.process, task.node, task.iteration, task.attempt))

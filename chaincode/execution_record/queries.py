@@ -1,60 +1,87 @@
-"""The functions of the execution record that read: an auditor's questions, and what a running round needs."""
+"""The functions of the execution record that read: an auditor's questions, and what a running task needs."""
 
-from typing import Any
+from dataclasses import fields
 
-from chaincode.common import DEFAULT_PAGE, LedgerContract, caller_of, history_page, page, read
-from chaincode.common.calls import MODEL, ORCHESTRATION, call_json
-from chaincode.common.records import parse
-from chaincode.execution_record.lineage import as_stored, counter_text, trace
-from chaincode.execution_record.store import find_shares, get_task
-from chaincode.execution_record.terms import Terms
+from chaincode.common import (
+    DEFAULT_PAGE,
+    LedgerContract,
+    caller_of,
+    history_page,
+    page,
+    read,
+    read_many,
+    stored_page,
+)
+from chaincode.common.calls import MODEL, model_context, task_context
+from chaincode.execution_record.lineage import trace
+from chaincode.execution_record.store import find_head, find_result, find_share, find_shares, get_task
 from chaincode.shim import Context, RefusalError, evaluate
 from protocol.errors import IdentifierError, StateError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.ledger import keys
+from protocol.ledger.common import MAX_PAGE, History, Page
+from protocol.ledger.estimators import EstimatorRecord, Lineage, SharedEstimators
+from protocol.ledger.record import VERSION, LedgerRecord
+from protocol.ledger.tasks import (
+    Head,
+    Offers,
+    RefusalRecord,
+    ResultRecord,
+    ShareRecord,
+    SlotRecord,
+    Standing,
+    TaskEvidence,
+    TaskRecord,
+)
 from protocol.task.opening import TaskId
+from protocol.task.result import Offer
 
-MAX_ESTIMATORS = 1000
 ANY = -1
 """Stands for every iteration where a function may be asked for one."""
-HISTORIES = ("task", "slot", "share", "result", "head")
+HISTORIES: dict[str, type[LedgerRecord]] = {
+    "task": TaskRecord,
+    "slot": SlotRecord,
+    "share": ShareRecord,
+    "result": ResultRecord,
+    "head": Head,
+}
 
 
 class Queries(LedgerContract):
     """Trees are for the organisations of the process; everything else the whole channel may read."""
 
     @evaluate
-    def get_task(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
+    def get_task(self, ctx: Context, process: str, node: str, iteration: int) -> TaskEvidence:
         """Return a task with what it offered (`offered`) and what it came to (`outcome`)."""
-        task = get_task(ctx, TaskId(process, node, iteration))
-        offered = read(ctx, keys.share(process, iteration, node))
-        outcome = read(ctx, keys.result(process, iteration, node))
-        return {**task.to_dict(), "offered": offered, "outcome": outcome}
+        task_id = TaskId(process, node, iteration)
+        task = get_task(ctx, task_id)
+        stored = {field.name: getattr(task, field.name) for field in fields(task)}
+        return TaskEvidence(**stored, offered=find_share(ctx, task_id), outcome=find_result(ctx, task_id))
 
     @evaluate
     def list_tasks(
         self, ctx: Context, process: str, node: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[TaskRecord]:
         """List the tasks of a process, or of one node, by node and iteration."""
-        return page(ctx, _prefix("task", process, node), size, bookmark, as_stored)
+        return stored_page(ctx, _prefix("task", process, node), size, bookmark, TaskRecord)
 
     @evaluate
     def list_refusals(
         self, ctx: Context, process: str, node: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[RefusalRecord]:
         """List the refused starts of a process, or of one node, with their evidence."""
-        return page(ctx, _prefix("refusal", process, node), size, bookmark, as_stored)
+        return stored_page(ctx, _prefix("refusal", process, node), size, bookmark, RefusalRecord)
 
     @evaluate
     def artifacts(
         self, ctx: Context, process: str, iteration: int = ANY, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[ResultRecord]:
         """List what was published at the end of each run of a process, or of one iteration (-1 for all).
 
         Each item is the result of one completed task: the estimators created and offered, those taken and
         refused, the ensemble with its digest, and the signature.
         """
-        return page(ctx, _results(process, iteration), size, bookmark, as_stored)
+        return stored_page(ctx, _results(process, iteration), size, bookmark, ResultRecord)
 
     @evaluate
     def artifacts_of(  # noqa: PLR0917
@@ -66,96 +93,91 @@ class Queries(LedgerContract):
         iteration: int = ANY,
         size: int = DEFAULT_PAGE,
         bookmark: str = "",
-    ) -> dict[str, Any]:
+    ) -> Page[ResultRecord]:
         """List what one organisation published: of all its tasks, of one node's, or of one task's."""
         parse_organisation(organisation)
         if node:
             parse_node(node)
 
-        def show(record: dict[str, Any]) -> dict[str, Any] | None:
-            wanted = record["organisation"] == organisation and node in ("", record["node"])
-            return record if wanted else None
+        def show(record: ResultRecord) -> ResultRecord | None:
+            return record if record.organisation == organisation and node in ("", record.node) else None
 
-        return page(ctx, _results(process, iteration), size, bookmark, show)
+        return page(ctx, _results(process, iteration), size, bookmark, ResultRecord, show)
 
     @evaluate
     def slots(
         self, ctx: Context, process: str, node: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[SlotRecord]:
         """List the slots of a node as they are now: what each sender offered it last."""
-        return page(ctx, ("slot", parse_process(process), parse_node(node)), size, bookmark, as_stored)
+        return stored_page(
+            ctx, ("slot", parse_process(process), parse_node(node)), size, bookmark, SlotRecord
+        )
 
     @evaluate
-    def offers(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
+    def offers(self, ctx: Context, process: str, node: str, iteration: int) -> Offers:
         """Return what the neighbours offered a node in exactly this iteration, and who has not shared yet.
 
-        A slot may hold the next iteration's share by the time it is read; a synchronous round reads this,
+        A slot may hold the next iteration's share by the time it is read; a synchronous task reads this,
         and goes on when nobody is missing. Who became a neighbour after sharing offers nothing.
         """
-        task = TaskId(process, node, iteration)
-        neighbours = Terms.of(ctx, task).neighbours
+        neighbours = task_context(ctx, TaskId(process, node, iteration)).neighbours
         shares = find_shares(ctx, process, [(iteration, sender) for sender in neighbours])
-        offered = [share for share in shares.values() if node in share.recipients]
-        return {
-            **task.to_dict(),
-            "slots": [
-                {
-                    "sender": share.task.node,
-                    "iteration": iteration,
-                    "share": share.signed.payload_digest,
-                    "ids": [str(estimator_id) for estimator_id in share.ids],
-                }
-                for share in offered
-            ],
-            "missing": [sender for sender in neighbours if (iteration, sender) not in shares],
-        }
+        slots = [
+            Offer(share.node, iteration, share.signed.payload_digest, share.ids)
+            for share in shares.values()
+            if node in share.recipients
+        ]
+        missing = [sender for sender in neighbours if (iteration, sender) not in shares]
+        return Offers(process, node, iteration, tuple(slots), tuple(missing))
 
     @evaluate
-    def standing(self, ctx: Context, process: str, node: str) -> dict[str, Any]:
+    def standing(self, ctx: Context, process: str, node: str) -> Standing:
         """Return where a node stands: last completed iteration, state digest, next counter; null before."""
-        found = read(ctx, keys.head(process, node))
-        if found is None:
-            found = {"iteration": None, "next_counter": None, "state": None, "ensemble_digest": None}
-        return {**found, "process": process, "node": node}
+        head = find_head(ctx, process, node)
+        if head is None:
+            return Standing(process, node)
+        return Standing(
+            process, node, head.iteration, head.next_counter, head.state, head.ensemble_digest, VERSION
+        )
 
     @evaluate
-    def last_result(self, ctx: Context, process: str, node: str) -> dict[str, Any]:
+    def last_result(self, ctx: Context, process: str, node: str) -> ResultRecord:
         """Return the result of a node's last completed task: what its model is made of."""
-        head = read(ctx, keys.head(process, node))
-        found = read(ctx, keys.result(process, head["iteration"], node)) if head else None
+        head = find_head(ctx, process, node)
+        found = None if head is None else find_result(ctx, TaskId(process, node, head.iteration))
         if found is None:
             raise StateError("TASK_UNKNOWN", f"{node} has completed no task of {process}")
         return found
 
     @evaluate
-    def estimator(self, ctx: Context, process: str, estimator: str) -> dict[str, Any]:
+    def estimator(self, ctx: Context, process: str, estimator: str) -> EstimatorRecord:
         """Return an estimator with its tree in base64 and its origin, to members of the consortium."""
         _check_reader(ctx, process)
-        found = read(ctx, keys.estimator(process, EstimatorId.parse(estimator)))
+        found = read(ctx, keys.estimator(process, EstimatorId.parse(estimator)), EstimatorRecord)
         if found is None:
             raise StateError("ESTIMATOR_UNKNOWN", f"{estimator} was never shared in {process}")
         return found
 
     @evaluate
-    def estimators(self, ctx: Context, process: str, ids: list[str]) -> dict[str, Any]:
+    def estimators(self, ctx: Context, process: str, ids: list[str]) -> SharedEstimators:
         """Return digests and trees (base64) of up to 1000 estimators, to members of the consortium.
 
         `missing` lists those that were never shared in the process.
         """
         _check_reader(ctx, process)
-        if len(ids) > MAX_ESTIMATORS:
-            raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_ESTIMATORS} estimators")
-        values = ctx.get_many([keys.estimator(process, EstimatorId.parse(text)) for text in ids])
-        found = [parse(value) for value in values if value is not None]
-        return {
-            "estimators": [{name: record[name] for name in ("id", "digest", "tree")} for record in found],
-            "missing": [text for text, value in zip(ids, values, strict=True) if value is None],
-        }
+        if len(ids) > MAX_PAGE:
+            raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_PAGE} estimators")
+        wanted = [EstimatorId.parse(text) for text in ids]
+        found = read_many(ctx, [keys.estimator(process, id_) for id_ in wanted], EstimatorRecord)
+        return SharedEstimators(
+            tuple(record.shared for record in found if record is not None),
+            tuple(id_ for id_, record in zip(wanted, found, strict=True) if record is None),
+        )
 
     @evaluate
     def lineage(
         self, ctx: Context, process: str, estimator: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Lineage:
         """Trace an estimator: its creator, task and image, the slots it went into, its takers, its models.
 
         The slots come page by page: `offers` has a sender, an iteration and the recipients of each SHARE.
@@ -165,13 +187,13 @@ class Queries(LedgerContract):
     @evaluate
     def history(
         self, ctx: Context, kind: str, parts: list[str], size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> History[LedgerRecord]:
         """List the changes of one record, newest first: `kind` is task, slot, share, result or head.
 
         `parts` are those of the key in docs/formats/keys-v1.md, counters as plain numbers; the history of a
         process is the orchestration chaincode's.
         """
-        return history_page(ctx, _key_of(kind, parts), size, bookmark)
+        return history_page(ctx, _key_of(kind, parts), size, bookmark, HISTORIES[kind])
 
 
 def _prefix(kind: str, process: str, node: str) -> tuple[str, ...]:
@@ -181,7 +203,7 @@ def _prefix(kind: str, process: str, node: str) -> tuple[str, ...]:
 def _results(process: str, iteration: int) -> tuple[str, ...]:
     if iteration == ANY:
         return ("result", parse_process(process))
-    return ("result", parse_process(process), counter_text(check_counter(iteration, "iteration")))
+    return ("result", parse_process(process), keys.counter_text(check_counter(iteration, "iteration")))
 
 
 def _key_of(kind: str, parts: list[str]) -> str:
@@ -201,5 +223,4 @@ def _whole(text: str) -> int:
 def _check_reader(ctx: Context, process: str) -> None:
     """Let the organisations of the process read trees, and the model chaincode for those with a grant."""
     if ctx.addressed != MODEL:
-        found = call_json(ctx, ORCHESTRATION, "ModelContext", process)
-        caller_of(ctx).need_member(found["consortium"])
+        caller_of(ctx).need_member(model_context(ctx, process).consortium)

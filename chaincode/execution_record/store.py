@@ -1,27 +1,59 @@
-"""The execution record's part of the ledger, read and written as values."""
+"""The execution record's part of the ledger: what is read, and what a share or a result leaves there."""
 
-import base64
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from chaincode.common.records import VERSION, parse, read, write
-from chaincode.execution_record.records import Head, Offered, Task
+from chaincode.common.calls import model_members
+from chaincode.common.records import MAX_RECORD_BYTES, provenance, read, read_many, write
 from chaincode.shim import Context
+from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
+from protocol.ledger.common import Member, Signed
+from protocol.ledger.estimators import (
+    CreationRecord,
+    EstimatorRecord,
+    OfferRecord,
+    TakenRecord,
+    encode_tree,
+)
+from protocol.ledger.processes import TaskContext
+from protocol.ledger.record import Raw
+from protocol.ledger.tasks import (
+    Head,
+    RefusalRecord,
+    ResultRecord,
+    ShareRecord,
+    SlotRecord,
+    TaskRecord,
+)
 from protocol.task.opening import TaskId
+from protocol.task.result import TaskResult
 from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+
+Members: TypeAlias = dict[EstimatorId, Digest]
+"""Estimators by id, each with the digest of its tree."""
 
 
-def find_task(ctx: Context, task: TaskId) -> Task | None:
+@dataclass(frozen=True, slots=True)
+class CheckedResult:
+    """A result that fits: its created estimators, what it took, and its ensemble, with digests."""
+
+    created: Members
+    taken: Members
+    ensemble: Members
+
+
+def find_task(ctx: Context, task: TaskId) -> TaskRecord | None:
     """Read a task; None when nobody opened or refused it."""
-    record = read(ctx, keys.task(task.process, task.node, task.iteration))
-    return None if record is None else Task.from_dict(record)
+    return read(ctx, keys.task(task.process, task.node, task.iteration), TaskRecord)
 
 
-def get_task(ctx: Context, task: TaskId) -> Task:
+def get_task(ctx: Context, task: TaskId) -> TaskRecord:
     """Read a task that must be there."""
     found = find_task(ctx, task)
     if found is None:
@@ -29,63 +61,160 @@ def get_task(ctx: Context, task: TaskId) -> Task:
     return found
 
 
-def put_task(ctx: Context, task: Task) -> None:
+def put_task(ctx: Context, task: TaskRecord) -> None:
     """Write a task."""
-    write(ctx, keys.task(task.id.process, task.id.node, task.id.iteration), task.to_dict())
+    write(ctx, keys.task(task.process, task.node, task.iteration), task)
 
 
 def find_head(ctx: Context, process: str, node: str) -> Head | None:
     """Read where a node stands; None before its first completed task."""
-    record = read(ctx, keys.head(process, node))
-    return None if record is None else Head.from_dict(record)
+    return read(ctx, keys.head(process, node), Head)
+
+
+def find_result(ctx: Context, task: TaskId) -> ResultRecord | None:
+    """Read what a task came to; None before it completed."""
+    return read(ctx, keys.result(task.process, task.iteration, task.node), ResultRecord)
+
+
+def find_share(ctx: Context, task: TaskId) -> ShareRecord | None:
+    """Read what a task offered; None before it shared."""
+    return read(ctx, keys.share(task.process, task.iteration, task.node), ShareRecord)
 
 
 def find_shares(
     ctx: Context, process: str, wanted: Sequence[tuple[int, str]]
-) -> dict[tuple[int, str], Offered]:
+) -> dict[tuple[int, str], ShareRecord]:
     """Read the shares of these iterations and senders that exist."""
-    values = ctx.get_many([keys.share(process, iteration, sender) for iteration, sender in wanted])
-    return {
-        place: Offered.from_dict(parse(value))
-        for place, value in zip(wanted, values, strict=True)
-        if value is not None
-    }
+    found = read_many(ctx, [keys.share(process, *place) for place in wanted], ShareRecord)
+    return {place: record for place, record in zip(wanted, found, strict=True) if record is not None}
 
 
-def find_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> dict[EstimatorId, Digest]:
+def find_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
     """Return the digests of those estimators that are on the ledger."""
     return _digests(ids, ctx.get_many([keys.estimator(process, estimator_id) for estimator_id in ids]))
 
 
-def find_creations(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> dict[EstimatorId, Digest]:
+def find_creations(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
     """Return the digests under which completed tasks announced their estimators."""
     return _digests(ids, ctx.get_many([keys.creation(process, estimator_id) for estimator_id in ids]))
 
 
-def put_estimator(ctx: Context, task: Task, estimator: Estimator, by: dict[str, Any]) -> None:
-    """Write an estimator, once, with where it comes from."""
+def initial_members(ctx: Context, context: TaskContext) -> Members:
+    """Return the estimators of the initial model with their digests; none where there is no such model."""
+    wanted = context.parameters.initial_model
+    if wanted is None:
+        return {}
+    found = model_members(ctx, wanted.process, wanted.node)
+    if found.digest != wanted.digest:
+        raise StateError("MODEL_DIGEST", f"the initial model has digest {found.digest}, not {wanted.digest}")
+    return {member.id: member.digest for member in found.estimators}
+
+
+def next_counter(node: str, head: Head | None, initial: Members) -> int:
+    """Return the counter of the node's next estimator."""
+    if head is not None:
+        return head.next_counter
+    return max((member.counter + 1 for member in initial if member.creator == node), default=0)
+
+
+def write_share(
+    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], recipients: tuple[str, ...]
+) -> None:
+    """Write the new estimators, the share, the slots of the recipients and an offer per estimator."""
+    process, sender, iteration = task.process, task.node, task.iteration
+    signed = _signed(task.share)
+    for estimator in new:
+        write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
+    created = tuple(estimator.id for estimator in new)
+    offered = ShareRecord(
+        process, sender, iteration, task.organisation, share.ids, created, recipients, signed
+    )
+    write(ctx, keys.share(process, iteration, sender), offered)
+    for recipient in recipients:
+        slot = SlotRecord(process, recipient, sender, iteration, signed.payload_digest, share.ids)
+        write(ctx, keys.slot(process, recipient, sender), slot)
+    for place, estimator_id in enumerate(share.ids):
+        offer = OfferRecord(sender, iteration, place)
+        write(ctx, keys.offer(process, estimator_id, sender, iteration), offer)
+
+
+def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: CheckedResult) -> Head:
+    """Write the result, what FIT created and GET took, and return where the node stands now."""
+    process, node, iteration = task.process, task.node, task.iteration
+    record = ResultRecord(
+        process=process,
+        node=node,
+        iteration=iteration,
+        organisation=task.organisation,
+        attempt=task.attempt,
+        image=task.image,
+        share=None if task.share is None else task.share.payload_digest,
+        created=_members(checked.created),
+        slots=result.slots,
+        ensemble=_members(checked.ensemble),
+        ensemble_digest=result.ensemble_digest,
+        state=result.state,
+        metrics=result.metrics,
+        signed=_signed(task.result),
+    )
+    write(ctx, keys.result(process, iteration, node), record)
+    head = Head(iteration, result.first + len(checked.created), result.state, result.ensemble_digest)
+    write(ctx, keys.head(process, node), head)
+    for estimator_id, digest in checked.created.items():
+        write(ctx, keys.creation(process, estimator_id), CreationRecord(digest, iteration))
+    for estimator_id in checked.taken:
+        write(ctx, keys.taken(process, estimator_id, node), TakenRecord(node, iteration))
+    return head
+
+
+def write_refusal(ctx: Context, task: TaskRecord, code: str, reason: str, evidence: Raw) -> None:
+    """Write the evidence of a refused start under a key of its own, which nothing overwrites."""
+    record = RefusalRecord(
+        process=task.process,
+        node=task.node,
+        iteration=task.iteration,
+        organisation=task.organisation,
+        attempt=task.attempt,
+        code=code,
+        reason=reason,
+        evidence=evidence,
+        by=provenance(ctx),
+    )
+    write(ctx, keys.refusal(task.process, task.node, task.iteration, task.attempt), record)
+
+
+def _estimator(task: TaskRecord, estimator: Estimator, signed: Signed) -> EstimatorRecord:
     tree = estimator.tree
-    record = {
-        "version": VERSION,
-        "process": task.id.process,
-        "id": str(estimator.id),
-        "digest": str(tree.digest),
-        "iteration": task.id.iteration,
-        "attempt": task.attempt,
-        "organisation": task.organisation,
-        "image": task.image,
-        "n_nodes": tree.n_nodes,
-        "depth": tree.depth,
-        "bytes": len(tree.to_bytes()),
-        "tree": base64.b64encode(tree.to_bytes()).decode(),
-        "by": by,
-    }
-    write(ctx, keys.estimator(task.id.process, estimator.id), record)
+    return EstimatorRecord(
+        process=task.process,
+        id=estimator.id,
+        digest=tree.digest,
+        iteration=task.iteration,
+        attempt=task.attempt,
+        organisation=task.organisation,
+        image=task.image,
+        n_nodes=tree.n_nodes,
+        depth=tree.depth,
+        bytes=len(tree.to_bytes()),
+        tree=encode_tree(tree),
+        by=signed.by,
+    )
 
 
-def _digests(ids: Sequence[EstimatorId], values: Sequence[bytes | None]) -> dict[EstimatorId, Digest]:
-    return {
-        estimator_id: Digest.parse(parse(value)["digest"])
-        for estimator_id, value in zip(ids, values, strict=True)
-        if value is not None
-    }
+def _members(members: Mapping[EstimatorId, Digest]) -> tuple[Member, ...]:
+    return tuple(Member(estimator_id, digest) for estimator_id, digest in members.items())
+
+
+def _signed(signed: Signed | None) -> Signed:
+    assert signed is not None  # noqa: S101
+    return signed
+
+
+def _digests(ids: Sequence[EstimatorId], values: Sequence[bytes | None]) -> Members:
+    """Read of each record its digest alone: a result may name thousands of estimators."""
+    found = {}
+    for estimator_id, raw in zip(ids, values, strict=True):
+        if raw is not None:
+            record: Any = canonical.decode(raw, max_bytes=MAX_RECORD_BYTES)
+            found[estimator_id] = Digest.parse(record["digest"])
+    return found

@@ -1,9 +1,11 @@
 """The image chaincode: a version is written once, and retired when it should start no new tasks."""
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 from chaincode.common import (
     DEFAULT_PAGE,
+    STAFF,
     LedgerContract,
     Role,
     allow,
@@ -14,13 +16,15 @@ from chaincode.common import (
     read,
     write,
 )
-from chaincode.common.records import VERSION
 from chaincode.shim import Context, evaluate, submit
 from protocol.agreement.image import Image, check_text
 from protocol.agreement.lifecycle import IMAGE, ImageState, ImageTransition
 from protocol.errors import StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
+from protocol.ledger.common import History, Page, ReasonedProvenance
+from protocol.ledger.images import ImageRecord
+from protocol.ledger.record import LedgerRecord
 
 
 class ImageRegistry(LedgerContract):
@@ -31,15 +35,7 @@ class ImageRegistry(LedgerContract):
         "ImageRegistered": "a version was registered: name, version, image_id, organisation",
         "ImageRetired": "a version was retired: name, version, organisation",
     }
-    values: ClassVar[dict[str, dict[str, str]]] = {
-        "image": {
-            "version": "1, the version of this record",
-            "image": "name, version, manifest_digest, image_id, repository, description, as registered",
-            "status": "registered or retired",
-            "registered": "provenance of the registration",
-            "retired": "null, or provenance of the retirement with its reason",
-        }
-    }
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {"image": ImageRecord}
 
     @submit
     @allow(Role.DATA_SCIENTIST)
@@ -52,7 +48,7 @@ class ImageRegistry(LedgerContract):
         image_id: str,
         repository: str,
         description: str = "",
-    ) -> dict[str, Any]:
+    ) -> ImageRecord:
         """Register a version of an image; a version is written once.
 
         `manifest_digest` is what a registry serves, `image_id` (the digest of the configuration) is what
@@ -67,15 +63,10 @@ class ImageRegistry(LedgerContract):
             description=description,
         )
         key = keys.image(name, version)
-        if read(ctx, key) is not None:
+        if ctx.get(key) is not None:
             raise StateError("IMAGE_EXISTS", f"{name} {version} is on the ledger")
-        record = {
-            "version": VERSION,
-            "image": image.to_dict(),
-            "status": IMAGE.after(ImageTransition.REGISTER, ImageState.ABSENT).value,
-            "registered": provenance(ctx),
-            "retired": None,
-        }
+        status = IMAGE.after(ImageTransition.REGISTER, ImageState.ABSENT)
+        record = ImageRecord(image, status, provenance(ctx))
         write(ctx, key, record)
         organisation = caller_of(ctx).organisation
         self.announce(
@@ -86,8 +77,8 @@ class ImageRegistry(LedgerContract):
         return record
 
     @submit
-    @allow(Role.DATA_SCIENTIST, Role.ADMIN)
-    def retire(self, ctx: Context, name: str, version: str, reason: str = "") -> dict[str, Any]:
+    @allow(*STAFF)
+    def retire(self, ctx: Context, name: str, version: str, reason: str = "") -> ImageRecord:
         """Retire a version, by the organisation that registered it: it starts no new tasks.
 
         Returns the record.
@@ -95,43 +86,43 @@ class ImageRegistry(LedgerContract):
         check_text(reason, "the reason")
         record = _found(ctx, name, version)
         caller = caller_of(ctx)
-        caller.need_organisation(record["registered"]["organisation"])
-        record["status"] = IMAGE.after(ImageTransition.RETIRE, IMAGE.state(record["status"])).value
-        record["retired"] = {**provenance(ctx), "reason": reason}
+        caller.need_organisation(record.registered.organisation)
+        status = IMAGE.after(ImageTransition.RETIRE, record.status)
+        record = replace(record, status=status, retired=ReasonedProvenance.of(provenance(ctx), reason))
         write(ctx, keys.image(name, version), record)
         payload = {"name": name, "version": version, "organisation": caller.organisation}
         self.announce(ctx, "ImageRetired", {**payload})
         return record
 
     @evaluate
-    def get(self, ctx: Context, name: str, version: str) -> dict[str, Any]:
+    def get(self, ctx: Context, name: str, version: str) -> ImageRecord:
         """Return the record of a version."""
         return _found(ctx, name, version)
 
     @evaluate
     def list(
         self, ctx: Context, organisation: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[ImageRecord]:
         """List versions by name, all or those one organisation registered: `items`, `bookmark`."""
         if organisation:
             parse_organisation(organisation)
 
-        def show(record: dict[str, Any]) -> dict[str, Any] | None:
-            return record if organisation in ("", record["registered"]["organisation"]) else None
+        def show(record: ImageRecord) -> ImageRecord | None:
+            return record if organisation in ("", record.registered.organisation) else None
 
-        return page(ctx, ("image",), size, bookmark, show)
+        return page(ctx, ("image",), size, bookmark, ImageRecord, show)
 
     @evaluate
     def history(
         self, ctx: Context, name: str, version: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> History[ImageRecord]:
         """List the changes of a version, newest first: `items` of tx, time and value, `bookmark`."""
         _found(ctx, name, version)
-        return history_page(ctx, keys.image(name, version), size, bookmark)
+        return history_page(ctx, keys.image(name, version), size, bookmark, ImageRecord)
 
 
-def _found(ctx: Context, name: str, version: str) -> dict[str, Any]:
-    record = read(ctx, keys.image(name, version))
+def _found(ctx: Context, name: str, version: str) -> ImageRecord:
+    record = read(ctx, keys.image(name, version), ImageRecord)
     if record is None:
         raise StateError("IMAGE_UNKNOWN", f"{name} {version} is not registered")
     return record

@@ -3,32 +3,27 @@
 The time of a read is its client's claim, so a grant's expiry binds honest clients; a revocation binds all.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from chaincode.common import Caller, caller_of, provenance, read, time_text, write
-from chaincode.common.records import VERSION
 from chaincode.shim import Context
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
+from protocol.ledger.models import AccessChange, AccessRecord, Grant
 
 
-def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consortium: list[str]) -> None:
+def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consortium: Iterable[str]) -> None:
     """Write the first access record: the owner and every organisation of the consortium, without end."""
     by = provenance(ctx)
-    record = {
-        "version": VERSION,
-        "process": process,
-        "node": node,
-        "owner": owner,
-        "organisations": {name: {"expires": None, "by": by} for name in consortium},
-        "change": {"action": "publish", "organisation": owner, "expires": None, "by": by},
-    }
-    write(ctx, keys.access(process, node), record)
+    granted = {name: Grant(None, by) for name in consortium}
+    change = AccessChange("publish", owner, None, by)
+    write(ctx, keys.access(process, node), AccessRecord(process, node, owner, granted, change))
 
 
-def need_access(ctx: Context, process: str, node: str) -> dict[str, Any]:
+def need_access(ctx: Context, process: str, node: str) -> AccessRecord:
     """Return the access record if the caller's organisation may read the model."""
     record = find_access(ctx, process, node)
     caller = caller_of(ctx)
@@ -37,45 +32,44 @@ def need_access(ctx: Context, process: str, node: str) -> dict[str, Any]:
     return record
 
 
-def has_access(record: dict[str, Any], organisation: str, now: datetime) -> bool:
+def has_access(record: AccessRecord, organisation: str, now: datetime) -> bool:
     """Whether an organisation may read a model at a time."""
-    if organisation == record["owner"]:
+    if organisation == record.owner:
         return True
-    grant = record["organisations"].get(organisation)
-    return grant is not None and (grant["expires"] is None or time_text(now) < grant["expires"])
+    found = record.organisations.get(organisation)
+    return found is not None and (found.expires is None or time_text(now) < found.expires)
 
 
-def find_access(ctx: Context, process: str, node: str) -> dict[str, Any]:
+def find_access(ctx: Context, process: str, node: str) -> AccessRecord:
     """Read the access record of a model that must be there."""
-    record = read(ctx, keys.access(process, node))
+    record = read(ctx, keys.access(process, node), AccessRecord)
     if record is None:
         raise StateError("MODEL_UNKNOWN", f"{node} has published no model of {process}")
     return record
 
 
-def grant(ctx: Context, record: dict[str, Any], organisation: str, expires: str) -> dict[str, Any]:
+def grant(ctx: Context, record: AccessRecord, organisation: str, expires: str) -> AccessRecord:
     """Give an organisation access, without end or until a time to come; a second grant replaces the first."""
     _check_owner(record, caller_of(ctx), organisation)
-    entry = {"expires": _expiry(expires, ctx.time), "by": provenance(ctx)}
-    organisations = {**record["organisations"], organisation: entry}
-    change = {"action": "grant", "organisation": organisation, **entry}
-    return {**record, "organisations": organisations, "change": change}
+    given = Grant(_expiry(expires, ctx.time), provenance(ctx))
+    change = AccessChange("grant", organisation, given.expires, given.by)
+    return replace(record, organisations={**record.organisations, organisation: given}, change=change)
 
 
-def revoke(ctx: Context, record: dict[str, Any], organisation: str) -> dict[str, Any]:
+def revoke(ctx: Context, record: AccessRecord, organisation: str) -> AccessRecord:
     """Take an organisation's access away."""
     _check_owner(record, caller_of(ctx), organisation)
-    if organisation not in record["organisations"]:
-        raise StateError("GRANT_UNKNOWN", f"{organisation} has no access to the model of {record['node']}")
-    organisations = {name: entry for name, entry in record["organisations"].items() if name != organisation}
-    change = {"action": "revoke", "organisation": organisation, "expires": None, "by": provenance(ctx)}
-    return {**record, "organisations": organisations, "change": change}
+    if organisation not in record.organisations:
+        raise StateError("GRANT_UNKNOWN", f"{organisation} has no access to the model of {record.node}")
+    kept = {name: given for name, given in record.organisations.items() if name != organisation}
+    change = AccessChange("revoke", organisation, None, provenance(ctx))
+    return replace(record, organisations=kept, change=change)
 
 
-def _check_owner(record: dict[str, Any], caller: Caller, organisation: str) -> None:
-    caller.need_organisation(record["owner"])
-    if parse_organisation(organisation) == record["owner"]:
-        raise StateError("GRANT_OWNER", f"{organisation} owns the model of {record['node']}")
+def _check_owner(record: AccessRecord, caller: Caller, organisation: str) -> None:
+    caller.need_organisation(record.owner)
+    if parse_organisation(organisation) == record.owner:
+        raise StateError("GRANT_OWNER", f"{organisation} owns the model of {record.node}")
 
 
 def _expiry(text: str, now: datetime) -> str | None:

@@ -1,85 +1,136 @@
-"""Changes of a running process: asked for by one organisation, holding once all concerned have agreed.
+"""Functions that change a running process, each from an iteration on."""
 
-To agree is to ask for the same. What concerns one organisation alone (its node leaves or comes back) holds
-at once; a topology, an image version or a new node needs the whole consortium, because each of them decides
-what others run or whom they listen to.
-"""
-
-from collections.abc import Collection
 from typing import Any
 
-from chaincode.common import Caller, provenance
-from chaincode.orchestration.process import Process, Progress
-from chaincode.shim import Context
-from protocol.agreement.plan import Change
-from protocol.agreement.process import MAX_CHANGES
+from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of
+from chaincode.orchestration.consent import agree, need_future
+from chaincode.orchestration.process import (
+    Process,
+    Progress,
+    check_image,
+    find_progress,
+    next_iteration,
+    owner_of,
+)
+from chaincode.shim import Context, submit
+from protocol.agreement.image import check_text
+from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.plan import Change, ChangeKind
+from protocol.agreement.process import MAX_NODES
+from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
+from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
+from protocol.ledger.processes import ChangeRecord
 
 
-def agree(
-    ctx: Context, process: Process, caller: Caller, change: Change, needed: Collection[str]
-) -> dict[str, Any]:
-    """Record the caller's agreement and return the change's record; it holds when all needed have agreed."""
-    if caller.organisation not in needed:
-        raise AccessError(
-            "ACCESS_ORGANISATION", f"{caller.organisation} has no say in this {change.kind.value}"
+class Changes(LedgerContract):
+    """Join, leave, another topology, another image version."""
+
+    @submit
+    @allow(*STAFF)
+    def join(self, ctx: Context, process: str, node: str, organisation: str, iteration: int) -> ChangeRecord:
+        """Let a node take part from a coming iteration on; returns the change.
+
+        A node that took part before is let in again by its own organisation. A new one is asked for by a
+        member of the consortium and needs every member's agreement, and that of its organisation if new.
+        """
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.JOIN)
+        plan, caller = found.plan, caller_of(ctx)
+        subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}
+        owner = plan.nodes.get(node, organisation)
+        if owner != organisation:
+            raise AccessError("ACCESS_ORGANISATION", f"{node} belongs to {owner}")
+        if node in plan.nodes and plan.has_left(node) is None:
+            raise StateError("NODE_ACTIVE", f"{node} takes part in {process}")
+        if len(plan.nodes) >= MAX_NODES and node not in plan.nodes:
+            raise StateError("CHANGE_LIMIT", f"{process} has {len(plan.nodes)} nodes")
+        needed = {organisation} if node in plan.nodes else {*plan.consortium, organisation}
+        change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
+        entry = agree(ctx, found, caller, change, needed)
+        need_future(Progress(ctx, process, plan), iteration)
+        return self._changed(ctx, found, entry)
+
+    @submit
+    @allow(Role.NODE, *STAFF)
+    def leave(self, ctx: Context, process: str, node: str, iteration: int, reason: str = "") -> ChangeRecord:
+        """Take a node out, by itself or its organisation, from an iteration it has not completed on.
+
+        The others no longer wait for it in that iteration, also if it has begun. Returns the change.
+        """
+        check_text(reason, "the reason")
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.LEAVE)
+        plan, caller = found.plan, caller_of(ctx)
+        owner = owner_of(plan.nodes, node, process)
+        caller.need_organisation(owner)
+        if caller.role is Role.NODE:
+            caller.need_node(node, owner)
+        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
+        gone = plan.has_left(node)
+        if upcoming is None or (gone is not None and iteration >= gone):
+            raise StateError("NODE_INACTIVE", f"{node} has done its part of {process}, or is gone by then")
+        if not upcoming <= check_counter(iteration, "iteration") < plan.iterations:
+            raise StateError(
+                "ITERATION_RANGE",
+                f"{node} can leave from {upcoming} to {plan.iterations - 1}, not {iteration}",
+            )
+        change = Change(ChangeKind.LEAVE, iteration, {"node": node, "reason": reason})
+        entry = agree(ctx, found, caller, change, {owner})
+        empty = found.plan.first_empty(iteration)
+        if empty is not None:
+            raise StateError("NODE_LAST", f"without {node} nobody takes part in iteration {empty}")
+        return self._changed(ctx, found, entry)
+
+    @submit
+    @allow(*STAFF)
+    def change_topology(
+        self, ctx: Context, process: str, iteration: int, topology: dict[str, Any]
+    ) -> ChangeRecord:
+        """Ask for, or agree to, another topology from a coming iteration on; returns the change.
+
+        It holds when every organisation of the consortium has called with the same arguments.
+        """
+        parsed = Topology.from_dict(topology)
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.CHANGE_TOPOLOGY)
+        plan, caller = found.plan, found.member(ctx)
+        parsed.check_nodes(plan.nodes)
+        change = Change(ChangeKind.TOPOLOGY, check_counter(iteration, "iteration"), parsed.to_dict())
+        entry = agree(ctx, found, caller, change, plan.consortium)
+        need_future(Progress(ctx, process, plan), iteration)
+        return self._changed(ctx, found, entry)
+
+    @submit
+    @allow(*STAFF)
+    def update_image(self, ctx: Context, process: str, iteration: int, version: str) -> ChangeRecord:
+        """Ask for, or agree to, another version of the step's image from a coming iteration on.
+
+        It holds until the end of the step, when every organisation of the consortium has called with the
+        same arguments. Returns the change.
+        """
+        found = Process.load(ctx, process)
+        found.move(ProcessTransition.UPDATE_IMAGE)
+        plan, caller = found.plan, found.member(ctx)
+        subject = {"version": parse_image_version(version)}
+        change = Change(ChangeKind.IMAGE, check_counter(iteration, "iteration"), subject)
+        entry = agree(ctx, found, caller, change, plan.consortium)
+        need_future(Progress(ctx, process, plan), iteration)
+        check_image(ctx, plan.image(iteration)[0], version)
+        return self._changed(ctx, found, entry)
+
+    def _changed(self, ctx: Context, process: Process, entry: ChangeRecord) -> ChangeRecord:
+        process.save(ctx)
+        self.announce(
+            ctx,
+            "ProcessChanged",
+            {
+                "process": process.id,
+                "number": entry.number,
+                "kind": entry.kind.value,
+                "iteration": entry.iteration,
+                "organisation": caller_of(ctx).organisation,
+                "holds": entry.holds,
+            },
         )
-    entry = _pending(process, change)
-    if entry is None:
-        # Somebody outside the consortium may agree to what a member asked for, and ask for nothing.
-        caller.need_member(process.plan.consortium)
-        entry = _asked(process, caller, change)
-    if caller.organisation in entry["agreed"]:
-        raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has agreed to this change")
-    entry["agreed"][caller.organisation] = provenance(ctx)
-    entry["needed"] = sorted(needed)
-    entry["holds"] = all(organisation in entry["agreed"] for organisation in needed)
-    # Changes that hold stand in the order in which they came to hold, which is the order they apply in.
-    others = [other for other in process.record["changes"] if other is not entry]
-    process.record["changes"] = [*others, entry]
-    return entry
-
-
-def need_future(progress: Progress, iteration: int) -> None:
-    """Refuse an iteration that has begun somewhere, or lies beyond the last."""
-    earliest, last = progress.frontier() + 1, progress.plan.iterations - 1
-    if not earliest <= iteration <= last:
-        raise StateError(
-            "ITERATION_RANGE",
-            f"iteration {iteration} is not to come: iterations from {earliest} to {last} are"
-            if earliest <= last
-            else f"iteration {iteration} is not to come: the last one, {last}, has begun",
-        )
-
-
-def _pending(process: Process, change: Change) -> dict[str, Any] | None:
-    wanted = change.to_dict()
-    for entry in process.record["changes"]:
-        if not entry["holds"] and {name: entry[name] for name in wanted} == wanted:
-            found: dict[str, Any] = entry
-            return found
-    return None
-
-
-def _asked(process: Process, caller: Caller, change: Change) -> dict[str, Any]:
-    """Add a change; an organisation has one of a kind pending, so a new one replaces it."""
-    record = process.record
-    kept = [
-        entry
-        for entry in record["changes"]
-        if entry["holds"] or entry["kind"] != change.kind.value or entry["asked"] != caller.organisation
-    ]
-    if len(kept) >= MAX_CHANGES:
-        raise StateError("CHANGE_LIMIT", f"the process has changed {len(kept)} times")
-    entry: dict[str, Any] = {
-        "version": 1,
-        "number": record["change_count"],
-        **change.to_dict(),
-        "asked": caller.organisation,
-        "agreed": {},
-        "needed": [],
-        "holds": False,
-    }
-    record["change_count"] += 1
-    record["changes"] = [*kept, entry]
-    return entry
+        return entry

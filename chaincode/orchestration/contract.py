@@ -2,13 +2,18 @@
 
 from typing import Any, ClassVar
 
-from chaincode.common import Role, allow, caller_of, provenance, read, write
+from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
 from chaincode.common.calls import EXECUTION_RECORD
-from chaincode.common.records import VERSION
-from chaincode.orchestration.changing import Changing
-from chaincode.orchestration.checks import STAFF, check_images, check_initial_model, owner_of
-from chaincode.orchestration.documentation import EVENTS, VALUES
-from chaincode.orchestration.process import Process, Progress, next_iteration
+from chaincode.orchestration.changes import Changes
+from chaincode.orchestration.process import (
+    Process,
+    Progress,
+    check_images,
+    check_initial_model,
+    find_progress,
+    next_iteration,
+    owner_of,
+)
 from chaincode.orchestration.queries import Queries
 from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
@@ -17,18 +22,29 @@ from protocol.agreement.process import Specification
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter
 from protocol.ledger import keys
+from protocol.ledger.common import ReasonedProvenance
+from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.record import LedgerRecord
 
 
-class Orchestration(Changing, Queries):
+class Orchestration(Changes, Queries):
     """Processes, from the proposal to the end, and how far each node is."""
 
     name = "orchestration"
-    events: ClassVar[dict[str, str]] = EVENTS
-    values: ClassVar[dict[str, dict[str, str]]] = VALUES
+    events: ClassVar[dict[str, str]] = {
+        "ProcessCreated": "a process was proposed: process, specification_digest, organisation",
+        "ProcessAccepted": "an organisation accepted: process, organisation, missing (those still to accept)",
+        "ProcessStarted": "a process runs: process",
+        "ProcessChanged": "a change was asked for or agreed to: process, number, kind, iteration,"
+        " organisation, holds",
+        "ProcessCompleted": "every active node is done: process",
+        "ProcessAborted": "a process was given up: process, organisation",
+    }
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {"process": ProcessRecord, "progress": ProgressRecord}
 
     @submit
     @allow(Role.DATA_SCIENTIST)
-    def create(self, ctx: Context, specification: dict[str, Any]) -> dict[str, Any]:
+    def create(self, ctx: Context, specification: dict[str, Any]) -> ProcessRecord:
         """Propose a process by its specification (docs/formats/process-v1.md); returns the record.
 
         Every image version must be registered and not retired, an initial model published with the digest
@@ -47,7 +63,7 @@ class Orchestration(Changing, Queries):
 
     @submit
     @allow(*STAFF)
-    def accept(self, ctx: Context, process: str, digest: str = "") -> dict[str, Any]:
+    def accept(self, ctx: Context, process: str, digest: str = "") -> ProcessRecord:
         """Accept a proposed process for the caller's organisation; returns the record.
 
         With a digest, only the specification with that digest is accepted: say what you have read.
@@ -55,14 +71,14 @@ class Orchestration(Changing, Queries):
         found = Process.load(ctx, process)
         caller = found.member(ctx)
         found.move(ProcessTransition.ACCEPT)
-        expected = found.record["specification_digest"]
-        if digest not in ("", expected):
+        expected = found.record.specification_digest
+        if digest not in ("", str(expected)):
             raise StateError("PROCESS_DIGEST", f"the specification of {process} has digest {expected}")
-        if caller.organisation in found.record["accepted"]:
+        if caller.organisation in found.record.accepted:
             raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has accepted {process}")
-        found.record["accepted"][caller.organisation] = provenance(ctx)
+        found.change(accepted={**found.record.accepted, caller.organisation: provenance(ctx)})
         found.save(ctx)
-        missing = found.missing_acceptances()
+        missing = found.record.missing
         self.announce(
             ctx,
             "ProcessAccepted",
@@ -72,23 +88,23 @@ class Orchestration(Changing, Queries):
 
     @submit
     @allow(*STAFF)
-    def start(self, ctx: Context, process: str) -> dict[str, Any]:
+    def start(self, ctx: Context, process: str) -> ProcessRecord:
         """Start a process that every organisation has accepted; returns the record."""
         found = Process.load(ctx, process)
         found.member(ctx)
         found.move(ProcessTransition.START)
-        missing = found.missing_acceptances()
+        missing = found.record.missing
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
         check_images(ctx, found.specification)
-        found.record["started"] = provenance(ctx)
+        found.change(started=provenance(ctx))
         found.save(ctx)
         self.announce(ctx, "ProcessStarted", {"process": process})
         return found.record
 
     @submit
     @allow(Role.NODE, *STAFF)
-    def complete(self, ctx: Context, process: str) -> dict[str, Any]:
+    def complete(self, ctx: Context, process: str) -> ProcessRecord:
         """End a process in which every active node has done its last iteration; returns the record."""
         found = Process.load(ctx, process)
         found.member(ctx)
@@ -97,14 +113,14 @@ class Orchestration(Changing, Queries):
         if unfinished:
             waiting = ", ".join(f"{node} (iteration {at})" for node, at in list(unfinished.items())[:10])
             raise StateError("PROCESS_UNFINISHED", f"{len(unfinished)} nodes have work left: {waiting}")
-        found.record["ended"] = {**provenance(ctx), "reason": ""}
+        found.change(ended=ReasonedProvenance.of(provenance(ctx), ""))
         found.save(ctx)
         self.announce(ctx, "ProcessCompleted", {"process": process})
         return found.record
 
     @submit
     @allow(*STAFF)
-    def abort(self, ctx: Context, process: str, reason: str) -> dict[str, Any]:
+    def abort(self, ctx: Context, process: str, reason: str) -> ProcessRecord:
         """Give a proposed or running process up, for a reason that is kept; returns the record.
 
         Any organisation of the consortium may, not the proposer's alone: each can stop what runs on its data.
@@ -113,7 +129,7 @@ class Orchestration(Changing, Queries):
         found = Process.load(ctx, process)
         caller = found.member(ctx)
         found.move(ProcessTransition.ABORT)
-        found.record["ended"] = {**provenance(ctx), "reason": reason}
+        found.change(ended=ReasonedProvenance.of(provenance(ctx), reason))
         found.save(ctx)
         self.announce(ctx, "ProcessAborted", {"process": process, "organisation": caller.organisation})
         return found.record
@@ -130,9 +146,8 @@ class Orchestration(Changing, Queries):
         caller_of(ctx).need_node(node, owner_of(plan.nodes, node, process))
         if not plan.is_active(node, check_counter(iteration, "iteration")):
             raise StateError("NODE_INACTIVE", f"{node} takes no part in iteration {iteration}")
-        key = keys.progress(process, node)
-        upcoming = next_iteration(plan, node, read(ctx, key))
+        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
         if iteration != upcoming:
             raise StateError("ITERATION_ORDER", f"{node} has to complete {upcoming} next, not {iteration}")
-        record = {"version": VERSION, "process": process, "node": node, "iteration": iteration}
-        write(ctx, key, {**record, "updated": provenance(ctx)})
+        done = ProgressRecord(process, node, iteration, provenance(ctx))
+        write(ctx, keys.progress(process, node), done)

@@ -1,52 +1,47 @@
-"""The record of a process and its progress keys: read, checked against the life cycle, written."""
+"""A process and its progress as the ledger has them: read, checked against the life cycle, written."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from chaincode.common import Caller, caller_of, provenance, read, write
-from chaincode.common.records import VERSION, parse
+from chaincode.common import Caller, caller_of, provenance, read, read_many, write
+from chaincode.common.calls import image_record, model_members
 from chaincode.shim import Context
-from protocol.agreement.lifecycle import PROCESS, ProcessState, ProcessTransition
-from protocol.agreement.plan import Change, Plan
+from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
+from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
 from protocol.errors import StateError
 from protocol.ledger import keys
+from protocol.ledger.processes import ProcessRecord, ProgressRecord
 
 
 class Process:
-    """A process as the ledger has it."""
+    """A process on its way through one transaction."""
 
-    def __init__(self, record: dict[str, Any]) -> None:
+    def __init__(self, record: ProcessRecord) -> None:
         self.record = record
-        self.specification = Specification.from_dict(record["specification"])
 
     @classmethod
     def proposed(cls, ctx: Context, specification: Specification) -> "Process":
         """Make the record of a new process, or refuse an id that is taken."""
         if ctx.get(keys.process(specification.process)) is not None:
             raise StateError("PROCESS_EXISTS", f"{specification.process} is on the ledger")
+        status = PROCESS.after(ProcessTransition.PROPOSE, ProcessState.ABSENT)
         return cls(
-            {
-                "version": VERSION,
-                "process": specification.process,
-                "status": PROCESS.after(ProcessTransition.PROPOSE, ProcessState.ABSENT).value,
-                "specification": specification.to_dict(),
-                "specification_digest": str(specification.digest),
-                "created": provenance(ctx),
-                "accepted": {},
-                "started": None,
-                "ended": None,
-                "change_count": 0,
-                "changes": [],
-            }
+            ProcessRecord(specification.process, status, specification, specification.digest, provenance(ctx))
         )
 
     @classmethod
     def load(cls, ctx: Context, process: str) -> "Process":
         """Read a process, or refuse an id that is not on the ledger."""
-        record = read(ctx, keys.process(process))
+        record = read(ctx, keys.process(process), ProcessRecord)
         if record is None:
             raise StateError("PROCESS_UNKNOWN", f"{process} is not on the ledger")
         return cls(record)
+
+    def change(self, **fields: Any) -> None:
+        """Replace fields of the record."""
+        self.record = replace(self.record, **fields)
 
     def save(self, ctx: Context) -> None:
         """Write the record."""
@@ -55,28 +50,26 @@ class Process:
     @property
     def id(self) -> str:
         """The process id."""
-        return self.specification.process
+        return self.record.process
 
     @property
-    def status(self) -> ProcessState:
-        """Where the process stands."""
-        return PROCESS.state(self.record["status"])
+    def specification(self) -> Specification:
+        """What was agreed."""
+        return self.record.specification
 
     @property
     def plan(self) -> Plan:
         """What holds in each iteration."""
-        return Plan(
-            self.specification, [Change.from_dict(item) for item in self.record["changes"] if item["holds"]]
-        )
+        return self.record.plan
 
     def move(self, transition: ProcessTransition) -> None:
         """Take a transition of the life cycle, or refuse one it does not have."""
-        self.record["status"] = PROCESS.after(transition, self.status).value
+        self.change(status=PROCESS.after(transition, self.record.status))
 
     def need_running(self) -> None:
         """Refuse what only a running process can take."""
-        if self.status is not ProcessState.RUNNING:
-            raise StateError("PROCESS_NOT_RUNNING", f"{self.id} is {self.status.value}")
+        if self.record.status is not ProcessState.RUNNING:
+            raise StateError("PROCESS_NOT_RUNNING", f"{self.id} is {self.record.status.value}")
 
     def member(self, ctx: Context) -> Caller:
         """Return the caller, who must be of the consortium."""
@@ -84,23 +77,15 @@ class Process:
         caller.need_member(self.plan.consortium)
         return caller
 
-    def missing_acceptances(self) -> list[str]:
-        """Return the organisations that have not accepted, ascending."""
-        return [name for name in self.specification.organisations if name not in self.record["accepted"]]
-
 
 class Progress:
     """How far each node is: the number of the iteration it looks for work from, by node."""
 
     def __init__(self, ctx: Context, process: str, plan: Plan) -> None:
         self.plan = plan
-        self.records: dict[str, dict[str, Any]] = {}
         names = sorted(plan.nodes)
-        for node, raw in zip(
-            names, ctx.get_many([keys.progress(process, node) for node in names]), strict=True
-        ):
-            if raw is not None:
-                self.records[node] = parse(raw)
+        found = read_many(ctx, [keys.progress(process, node) for node in names], ProgressRecord)
+        self.records = {node: record for node, record in zip(names, found, strict=True) if record is not None}
 
     def next_of(self, node: str) -> int | None:
         """Return the iteration a node has to do next, None when it has done all of its own."""
@@ -113,7 +98,7 @@ class Progress:
 
     def frontier(self) -> int:
         """Return the latest iteration that may have begun on some node; the past is up to there."""
-        finished = [record["iteration"] for record in self.records.values()]
+        finished = [record.iteration for record in self.records.values()]
         return max([*self.unfinished().values(), *finished], default=0)
 
     def current(self) -> int | None:
@@ -121,6 +106,42 @@ class Progress:
         return min(self.unfinished().values(), default=None)
 
 
-def next_iteration(plan: Plan, node: str, record: dict[str, Any] | None) -> int | None:
+def find_progress(ctx: Context, process: str, node: str) -> ProgressRecord | None:
+    """Read how far a node is; None before its first completed iteration."""
+    return read(ctx, keys.progress(process, node), ProgressRecord)
+
+
+def next_iteration(plan: Plan, node: str, record: ProgressRecord | None) -> int | None:
     """Return a node's next iteration by its progress record."""
-    return plan.next_iteration(node, 0 if record is None else record["iteration"] + 1)
+    return plan.next_iteration(node, 0 if record is None else record.iteration + 1)
+
+
+def owner_of(nodes: Mapping[str, str], node: str, process: str) -> str:
+    """Return the organisation of a node, or refuse a node that the process does not have."""
+    if node not in nodes:
+        raise StateError("NODE_UNKNOWN", f"{node[:64]} is not a node of {process}")
+    return nodes[node]
+
+
+def check_images(ctx: Context, specification: Specification) -> None:
+    """Refuse a specification with an image version that is not registered, or retired."""
+    for name, version in sorted({(step.image_name, step.image_version) for step in specification.steps}):
+        check_image(ctx, name, version)
+
+
+def check_image(ctx: Context, name: str, version: str) -> None:
+    """Refuse an image version that is not registered, or retired."""
+    if image_record(ctx, name, version).status is not ImageState.REGISTERED:
+        raise StateError("IMAGE_RETIRED", f"{name} {version} is retired")
+
+
+def check_initial_model(ctx: Context, specification: Specification) -> None:
+    """Refuse a model to start from that is not published, is another one, or is closed to the caller."""
+    wanted = specification.initial_model
+    if wanted is None:
+        return
+    found = model_members(ctx, wanted.process, wanted.node)
+    if found.digest != wanted.digest:
+        raise StateError(
+            "MODEL_DIGEST", f"the model of {wanted.node} in {wanted.process} has digest {found.digest}"
+        )

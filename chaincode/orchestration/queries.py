@@ -1,64 +1,155 @@
 """Reading processes: records, lists, status, history, and the contexts of the other chaincodes."""
 
-from typing import Any
-
-from chaincode.common import DEFAULT_PAGE, LedgerContract, call_json, history_page, page, read
-from chaincode.common.calls import IMAGE
-from chaincode.orchestration import views
-from chaincode.orchestration.checks import owner_of
-from chaincode.orchestration.process import Process, Progress
+from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page
+from chaincode.common.calls import image_record
+from chaincode.orchestration.process import Process, Progress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
 from protocol.agreement.lifecycle import PROCESS
 from protocol.errors import StateError
 from protocol.ledger import keys
+from protocol.ledger.common import History, Page
+from protocol.ledger.images import ImageRecord
+from protocol.ledger.processes import (
+    ChangeRecord,
+    ChangeStatus,
+    ModelContext,
+    NodeProgress,
+    ProcessBrief,
+    ProcessRecord,
+    ProcessStatus,
+    StepPlace,
+    TaskContext,
+    TaskImage,
+)
 
 
 class Queries(LedgerContract):
     """What anyone on the channel may ask."""
 
     @evaluate
-    def get(self, ctx: Context, process: str) -> dict[str, Any]:
+    def get(self, ctx: Context, process: str) -> ProcessRecord:
         """Return the record of a process."""
         return Process.load(ctx, process).record
 
     @evaluate
     def list(
         self, ctx: Context, status: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> Page[ProcessBrief]:
         """List processes by id, all or those of one status: `items` in brief, `bookmark`."""
         if status:
             PROCESS.state(status)
 
-        def show(record: dict[str, Any]) -> dict[str, Any] | None:
-            return views.brief(record) if status in ("", record["status"]) else None
+        def show(record: ProcessRecord) -> ProcessBrief | None:
+            return _brief(record) if status in ("", record.status.value) else None
 
-        return page(ctx, ("process",), size, bookmark, show)
+        return page(ctx, ("process",), size, bookmark, ProcessRecord, show)
 
     @evaluate
-    def status(self, ctx: Context, process: str) -> dict[str, Any]:
+    def status(self, ctx: Context, process: str) -> ProcessStatus:
         """Return where a process stands: status, acceptances, current iteration, and each node's progress."""
         found = Process.load(ctx, process)
-        return views.status(found, Progress(ctx, process, found.plan))
+        return _status(found.record, Progress(ctx, process, found.plan))
 
     @evaluate
     def history(
         self, ctx: Context, process: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> dict[str, Any]:
+    ) -> History[ProcessRecord]:
         """List the changes of a process, newest first: `items` of tx, time and value, `bookmark`."""
         Process.load(ctx, process)
-        return history_page(ctx, keys.process(process), size, bookmark)
+        return history_page(ctx, keys.process(process), size, bookmark, ProcessRecord)
 
     @evaluate
-    def task_context(self, ctx: Context, process: str, node: str, iteration: int) -> dict[str, Any]:
+    def task_context(self, ctx: Context, process: str, node: str, iteration: int) -> TaskContext:
         """Return all that a task of a node in an iteration is checked against; execution-record reads it."""
         found = Process.load(ctx, process)
-        owner_of(found.plan.nodes, node, process)
+        plan = found.plan
+        owner_of(plan.nodes, node, process)
         if not 0 <= iteration < found.specification.iterations:
             raise StateError("ITERATION_RANGE", f"{process} has no iteration {iteration}")
-        image = call_json(ctx, IMAGE, "Get", *found.plan.image(iteration))
-        return views.task_context(found, node, iteration, image, read(ctx, keys.progress(process, node)))
+        image = image_record(ctx, *plan.image(iteration))
+        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
+        return _task_context(found.record, node, iteration, image, upcoming)
 
     @evaluate
-    def model_context(self, ctx: Context, process: str) -> dict[str, Any]:
+    def model_context(self, ctx: Context, process: str) -> ModelContext:
         """Return who takes part in a process and whether it has ended; the model chaincode reads it."""
-        return views.model_context(Process.load(ctx, process))
+        found = Process.load(ctx, process)
+        plan = found.plan
+        nodes = {node: plan.nodes[node] for node in sorted(plan.nodes)}
+        return ModelContext(process, found.record.status, plan.consortium, nodes, plan.iterations)
+
+
+def _brief(record: ProcessRecord) -> ProcessBrief:
+    specification = record.specification
+    return ProcessBrief(
+        record.process,
+        record.status,
+        specification.description,
+        specification.organisations,
+        record.created,
+        record.ended,
+    )
+
+
+def _status(record: ProcessRecord, progress: Progress) -> ProcessStatus:
+    plan = progress.plan
+    return ProcessStatus(
+        process=record.process,
+        status=record.status,
+        consortium=plan.consortium,
+        accepted=tuple(sorted(record.accepted)),
+        missing=record.missing,
+        iteration=progress.current(),
+        iterations=plan.iterations,
+        changes=tuple(map(_change, record.changes)),
+        nodes=tuple(_node(progress, node) for node in sorted(plan.nodes)),
+    )
+
+
+def _change(entry: ChangeRecord) -> ChangeStatus:
+    return ChangeStatus(
+        entry.number, entry.kind, entry.iteration, entry.subject, entry.asked, entry.holds, entry.missing
+    )
+
+
+def _node(progress: Progress, node: str) -> NodeProgress:
+    record = progress.records.get(node)
+    return NodeProgress(
+        node=node,
+        organisation=progress.plan.nodes[node],
+        completed=None if record is None else record.iteration,
+        next=progress.next_of(node),
+        left=progress.plan.has_left(node),
+        updated=None if record is None else record.updated.time,
+    )
+
+
+def _task_context(
+    record: ProcessRecord, node: str, iteration: int, image: ImageRecord, upcoming: int | None
+) -> TaskContext:
+    specification, plan = record.specification, record.plan
+    step, first = specification.step_at(iteration)
+    parameters = specification.parameters(node, iteration)
+    described = image.image
+    return TaskContext(
+        process=record.process,
+        status=record.status,
+        node=node,
+        organisation=plan.nodes[node],
+        iteration=iteration,
+        iterations=plan.iterations,
+        next=upcoming,
+        step=StepPlace(step.name, step.kind, first, step.iterations),
+        synchronous=step.synchronous,
+        active=plan.is_active(node, iteration),
+        neighbours=plan.neighbours(node, iteration),
+        image=TaskImage(
+            described.name, described.version, described.image_id, described.manifest_digest, image.status
+        ),
+        parameters=parameters,
+        parameters_digest=parameters.digest,
+        limits=parameters.agreed.limits,
+        schema_digest=parameters.agreed.schema_digest,
+        task_seconds=specification.task_seconds,
+        consortium=plan.consortium,
+    )

@@ -17,7 +17,7 @@ from protocol.errors import RecordError, StateError
 from protocol.identifiers import EstimatorId
 from protocol.signing import VerifyKey
 from protocol.task.opening import Opening, statement
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action, verify_statement
 from protocol.trees.estimator import Estimator
@@ -40,7 +40,7 @@ class TaskDesk:
     tell: Callable[[str], None]
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
-    result: RoundResult | None = field(default=None, init=False)
+    result: TaskResult | None = field(default=None, init=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False)
 
     @property
@@ -73,7 +73,7 @@ class TaskDesk:
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         """Keep the state, then complete: the ledger must never name a state that is lost."""
         self._verify(Action.COMPLETE, result, signature)
-        read = RoundResult.from_bytes(result)
+        read = TaskResult.from_bytes(result)
         record = StateRecord.from_bytes(state, self.plan.terms.limits)
         if Digest.of(state) != read.state or record.ensemble_digest != read.ensemble_digest:
             raise RecordError("RECORD_VALUE", "the state is not the one that the result names")

@@ -27,7 +27,7 @@ from protocol.broker.messages import Refusal
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
 from protocol.task.opening import TaskId
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 
 READABLE = 0o444
 """For the user in the container, who is none of the host's; the directory around it is private."""
@@ -48,7 +48,7 @@ class Summary:
     """What one round came to."""
 
     task: TaskId
-    result: RoundResult
+    result: TaskResult
     transactions: dict[str, str]
     block: int
     seconds: float

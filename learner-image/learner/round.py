@@ -13,7 +13,7 @@ from learning import actions
 from learning.actions import NodeState
 from protocol.broker.messages import Request, Verb
 from protocol.signing import SigningKey
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action
 from protocol.trees.share import Share
@@ -65,7 +65,7 @@ def _share(broker: Broker, task: Task, key: SigningKey, share: Share) -> int:
 
 def _result(
     task: Task, before: NodeState, after: NodeState, slots: Slots, share_bytes: int
-) -> tuple[RoundResult, bytes]:
+) -> tuple[TaskResult, bytes]:
     state = StateRecord(
         task.id.process,
         task.id.node,
@@ -87,7 +87,7 @@ def _result(
         "share_bytes": share_bytes,
         "state_bytes": len(raw),
     }
-    result = RoundResult(
+    result = TaskResult(
         before.counter,
         after.created[len(before.created) :],
         read,
@@ -99,7 +99,7 @@ def _result(
     return result, raw
 
 
-def _complete(broker: Broker, task: Task, key: SigningKey, came_out: tuple[RoundResult, bytes]) -> None:
+def _complete(broker: Broker, task: Task, key: SigningKey, came_out: tuple[TaskResult, bytes]) -> None:
     result, state = came_out
     signature = task.sign(key, Action.COMPLETE, result.digest)
     broker.ask(Request(Verb.COMPLETE, signature, (result.to_bytes(), state)))

@@ -6,10 +6,10 @@ from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learner.task import Task
 from learning.robust import Refusal
-from protocol.broker.answers import Offer, SlotsAnswer
+from protocol.broker.answers import SlotsAnswer
 from protocol.broker.frames import MAX_BLOB
 from protocol.broker.messages import Request, Verb
-from protocol.task.result import SlotRead
+from protocol.task.result import Offer, SlotRead
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
 

@@ -1,26 +1,21 @@
 """Which round this is: what the broker says, checked against what the task commits to on the ledger."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learning import options
 from learning.parameters import Parameters
-from protocol.agreement import step
-from protocol.agreement.process import InitialModel, parameters_digest
+from protocol import canonical
+from protocol.agreement.process import InitialModel, TaskParameters
 from protocol.agreement.step import StepKind
 from protocol.broker.answers import TaskAnswer
 from protocol.broker.messages import Request, Verb
 from protocol.digest import Digest
-from protocol.fields import Fields
 from protocol.signing import SigningKey, VerifyKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.limits import TreeLimits
-
-_AGREED = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
-_PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")
 
 
 @dataclass(frozen=True)
@@ -53,15 +48,14 @@ def ask_task(broker: Broker, public_key: VerifyKey) -> Task:
 
 
 def _read(said: TaskAnswer) -> Task:
-    record: dict[str, Any] = said.parameters
-    digest = parameters_digest(record)
+    record = TaskParameters.from_dict(said.parameters)
+    digest = canonical.digest(said.parameters)
     need(
         digest == said.opening.parameter_hash,
         Exit.TASK,
         f"the parameters have digest {digest}, and the task commits to {said.opening.parameter_hash}",
     )
-    Fields(record, "the parameters", (*_AGREED, *_PLACE))
-    agreed = step.Parameters.from_dict({name: record[name] for name in _AGREED})
+    agreed = record.agreed
     need(
         agreed.schema_digest == said.opening.schema_digest,
         Exit.TASK,
@@ -75,11 +69,10 @@ def _read(said: TaskAnswer) -> Task:
         f"mu and sigma are given for {scaled} of {agreed.limits.n_features} features",
     )
     need(
-        said.task.node not in said.neighbours and (record["kind"] != StepKind.SINGLE or not said.neighbours),
+        said.task.node not in said.neighbours and (record.kind is not StepKind.SINGLE or not said.neighbours),
         Exit.TASK,
         "a node is not its own neighbour, and a single step has no neighbours",
     )
-    model = record["initial_model"]
     return Task(
         said.task,
         said.neighbours,
@@ -87,6 +80,6 @@ def _read(said: TaskAnswer) -> Task:
         parameters,
         agreed.seed,
         agreed.limits,
-        record["synchronous"] is True,
-        None if model is None else InitialModel.from_dict(model),
+        record.synchronous,
+        record.initial_model,
     )

@@ -165,8 +165,13 @@ def _split(key: str) -> list[str]:
     return key[1:-1].split(SEPARATOR)
 
 
+def counter_text(value: int) -> str:
+    """Write a counter as it stands in a key."""
+    return f"{value:0{COUNTER_DIGITS}d}"
+
+
 def _text(part: Part) -> str:
-    return f"{part:0{COUNTER_DIGITS}d}" if isinstance(part, int) else part
+    return counter_text(part) if isinstance(part, int) else part
 
 
 def _read_counter(text: str) -> int:

@@ -55,7 +55,8 @@ class Description(NamedTuple):
 class _Codec(NamedTuple):
     read: Callable[[Any], Any]
     write: Callable[[Any], Any]
-    type: str
+    text: str
+    record: "type[LedgerRecord] | None" = None
 
 
 class _Field(NamedTuple):
@@ -99,10 +100,15 @@ class LedgerRecord:
         version = [Description("version", "whole number", f"{VERSION}, the version of this record")]
         return (version if cls.versioned else []) + [
             Description(
-                field.name, field.codec.type + (", may be absent" if field.absent else ""), field.meaning
+                field.name, field.codec.text + (", may be absent" if field.absent else ""), field.meaning
             )
             for field in _layout(cls)
         ]
+
+    @classmethod
+    def parts(cls) -> "list[type[LedgerRecord]]":
+        """Return the records that fields of this one hold, in the order of the class."""
+        return [field.codec.record for field in _layout(cls) if field.codec.record is not None]
 
 
 def _read(cls: type, field: _Field, value: Any) -> Any:
@@ -111,7 +117,7 @@ def _read(cls: type, field: _Field, value: Any) -> Any:
     try:
         return field.codec.read(value)
     except _WrongTypeError:
-        raise RecordError("RECORD_VALUE", f"{cls.__name__}: {field.name} is not {field.codec.type}") from None
+        raise RecordError("RECORD_VALUE", f"{cls.__name__}: {field.name} is not {field.codec.text}") from None
 
 
 class _WrongTypeError(Exception):
@@ -151,7 +157,8 @@ def _codec_of(kind: Any) -> _Codec:
 def _composed(kind: Any) -> _Codec:
     if issubclass(kind, StrEnum):
         return _enumeration(kind)
-    return _Codec(kind.from_dict, lambda value: value.to_dict(), kind.__name__)
+    record = kind if issubclass(kind, LedgerRecord) else None
+    return _Codec(kind.from_dict, lambda value: value.to_dict(), kind.__name__, record)
 
 
 def _exactly(kind: type) -> Callable[[Any], Any]:
@@ -171,7 +178,8 @@ def _optional(inner: _Codec) -> _Codec:
     return _Codec(
         lambda value: None if value is None else inner.read(value),
         lambda value: None if value is None else inner.write(value),
-        f"{inner.type} or null",
+        f"{inner.text} or null",
+        inner.record,
     )
 
 
@@ -180,7 +188,8 @@ def _list_of(inner: _Codec) -> _Codec:
     return _Codec(
         lambda value: tuple(map(inner.read, check(value))),
         lambda value: list(map(inner.write, value)),
-        f"list of {inner.type}",
+        f"list of {inner.text}",
+        inner.record,
     )
 
 
@@ -189,7 +198,8 @@ def _object_of(inner: _Codec) -> _Codec:
     return _Codec(
         lambda value: {name: inner.read(item) for name, item in check(value).items()},
         lambda value: {name: inner.write(item) for name, item in value.items()},
-        f"object of {inner.type} by name",
+        f"object of {inner.text} by name",
+        inner.record,
     )
 
 
@@ -200,7 +210,7 @@ def _enumeration(kind: type[StrEnum]) -> _Codec:
         except ValueError:
             raise _WrongTypeError from None
 
-    return _Codec(read, lambda value: value.value, " or ".join(f"`{member.value}`" for member in kind))
+    return _Codec(read, lambda value: value.value, ", ".join(f"`{member.value}`" for member in kind))
 
 
 _PLAIN: dict[Any, _Codec] = {

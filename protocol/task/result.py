@@ -79,7 +79,7 @@ def _refused(record: Any) -> tuple[EstimatorId, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundResult:
+class TaskResult:
     """The outcome of one task: what FIT created, what GET took, and the ensemble after CROP.
 
     `created` holds the digests of the trees of this FIT in the order of their counters, of which the first

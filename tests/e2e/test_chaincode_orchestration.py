@@ -28,7 +28,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
-from protocol.task.result import RoundResult, ensemble_digest
+from protocol.task.result import TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
@@ -247,7 +247,7 @@ def play_single_task(member: Member, process: str, node: str) -> None:
     member.submit("execution-record", "OpenTask", process, node, 0, opening)
     tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
     estimator = Estimator(EstimatorId(node, 0), tree)
-    result = RoundResult(
+    result = TaskResult(
         first=0,
         created=(tree.digest,),
         slots=(),

@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["protocol"]):
     from protocol.agreement.process import Specification
     from protocol.broker.messages import Request
     from protocol.errors import AttestreeError
-    from protocol.task.result import RoundResult
+    from protocol.task.result import TaskResult
     from protocol.task.state import StateRecord
     from protocol.task.table import Table
     from protocol.trees.share import Share, ShareLimits
@@ -40,7 +40,7 @@ def record(raw: bytes) -> None:
 
 
 def round_result(raw: bytes) -> None:
-    assert RoundResult.from_bytes(raw).to_bytes() == raw
+    assert TaskResult.from_bytes(raw).to_bytes() == raw
 
 
 def specification(raw: bytes) -> None:

@@ -14,7 +14,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
-from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
@@ -99,7 +99,7 @@ class Player:
         others = [estimator for slot in slots for estimator in fitted(slot.sender)[:N_SHARE]]
         members = {estimator.id: estimator.tree.digest for estimator in (*own, *others)}
         self.ensemble = dict(sorted(members.items())[:n_max])
-        result = RoundResult(
+        result = TaskResult(
             0,
             tuple(estimator.tree.digest for estimator in own),
             tuple(slots),

@@ -18,7 +18,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
-from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.limits import TreeLimits
 from protocol.trees.share import Share
@@ -176,7 +176,7 @@ class Player:
             "state": Digest.of(f"{self.node} {self.task.iteration}".encode()),
             "metrics": {"auc": "0.97", "rows": 200},
         }
-        return RoundResult(**(fields | changes))
+        return TaskResult(**(fields | changes))
 
     def call_complete(self, result=None, **more):
         return self.signed("Complete", (result or self.result()).to_bytes(), **more)

@@ -4,7 +4,7 @@ import copy
 
 from ledger import Ledger
 
-from chaincode.common import LedgerContract, Role, allow, call_json
+from chaincode.common import LedgerContract, Role, allow
 from chaincode.image import ImageRegistry
 from chaincode.orchestration import Orchestration
 from chaincode.shim import Context, submit
@@ -46,7 +46,7 @@ class ExecutionRecord(LedgerContract):
     @submit
     @allow(*Role)
     def complete(self, ctx: Context, process: str, node: str, iteration: int) -> None:
-        call_json(ctx, "orchestration", "Advance", process, node, iteration)
+        ctx.invoke("orchestration", ["Advance", process, node, str(iteration)])
 
 
 class Relay(ExecutionRecord):

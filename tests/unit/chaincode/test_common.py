@@ -5,7 +5,7 @@ import json
 import pytest
 from ledger import Ledger
 
-from chaincode.common import LedgerContract, Role, allow, call_json, time_text
+from chaincode.common import LedgerContract, Role, allow, time_text
 from chaincode.shim import Context, evaluate, submit
 from protocol.errors import StateError
 
@@ -31,7 +31,7 @@ class First(LedgerContract):
     @allow(*Role)
     def ask(self, ctx: Context, chaincode: str, function: str) -> str:
         """Ask another chaincode."""
-        return json.dumps(call_json(ctx, chaincode, function))
+        return ctx.invoke(chaincode, [function]).decode()
 
 
 class Second(LedgerContract):
@@ -51,7 +51,7 @@ class Second(LedgerContract):
     @allow(*Role)
     def ask_back(self, ctx: Context) -> None:
         """Call the caller."""
-        call_json(ctx, "first", "Whisper")
+        ctx.invoke("first", ["Whisper"])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ PAGE = document.document()
 
 
 def test_the_page_is_current():
-    assert document.PAGE.read_text() == PAGE, "run: python -m chaincode.document"
+    assert document.FILE.read_text() == PAGE, "run: python -m chaincode.document"
 
 
 def test_the_four_chaincodes_are_documented():

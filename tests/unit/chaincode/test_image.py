@@ -234,8 +234,3 @@ def test_e12_same_proposal_gives_the_same_bytes_on_every_peer(channel):
         first, second = (channel.scientist1.endorse(*call, tx_id="t") for _ in range(2))
         assert first.status == 200
         assert first.bytes == second.bytes
-
-
-def test_stored_fields_are_the_documented_ones(channel):
-    documented = channel.contracts["image"].values["image"]
-    assert channel.register().keys() == documented.keys()

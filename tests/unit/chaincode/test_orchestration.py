@@ -602,7 +602,7 @@ def test_process_has_at_most_a_thousand_nodes(channel):
 
 
 def test_process_changes_at_most_a_thousand_times(running, monkeypatch):
-    monkeypatch.setattr("chaincode.orchestration.changes.MAX_CHANGES", 1)
+    monkeypatch.setattr("chaincode.orchestration.consent.MAX_CHANGES", 1)
     running.admin1.submit("orchestration", "Leave", P, "node01", 1)
     assert running.admin1.code("orchestration", "Leave", P, "node02", 1) == "CHANGE_LIMIT"
 
@@ -660,16 +660,3 @@ def test_e12_same_proposal_gives_the_same_bytes_on_every_peer(running, call):
     first, second = (getattr(running, who).endorse("orchestration", *arguments, tx_id="t") for _ in range(2))
     assert first.status == 200, first.message
     assert first.bytes == second.bytes
-
-
-def test_stored_fields_are_the_documented_ones(running):
-    values = running.contracts["orchestration"].values
-    record = running.auditor1.evaluate("orchestration", "Get", P)
-    assert record.keys() == values["process"].keys()
-    running.advance("node01", 0)
-    (progress,) = [
-        json.loads(value) for (_, key), value in running.state.items() if key.startswith("\0progress")
-    ]
-    assert progress.keys() == values["progress"].keys()
-    assert (progress["version"], progress["iteration"]) == (1, 0)
-    assert progress["updated"]["tx"]

@@ -14,7 +14,7 @@ from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, Verb
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 from protocol.task.state import StateRecord
 from protocol.task.table import Table
 from protocol.trees.estimator import Estimator
@@ -153,7 +153,7 @@ class Node:
     def complete(self, request):
         result, state = request.blobs
         self.submit("Complete", "result", request)
-        read = RoundResult.from_bytes(result)
+        read = TaskResult.from_bytes(result)
         assert Digest.of(state) == read.state
         self.results.append(result)
         self.states.append(state)
@@ -174,4 +174,4 @@ class Node:
 
     @property
     def result(self):
-        return RoundResult.from_bytes(self.results[-1])
+        return TaskResult.from_bytes(self.results[-1])

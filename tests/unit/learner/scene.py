@@ -14,8 +14,9 @@ from learning.actions import NodeState
 from learning.ensemble import Ensemble
 from learning.options import from_step
 from learning.rows import Rows
+from protocol import canonical
 from protocol.agreement import step
-from protocol.agreement.process import Specification, parameters_digest
+from protocol.agreement.process import Specification
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, Refusal, Verb
 from protocol.digest import Digest
@@ -82,7 +83,7 @@ class Scene:
     key: bytes = SEED
     task: TaskId = TASK
     neighbours: tuple = (NEIGHBOUR,)
-    parameters: dict = field(default_factory=lambda: dict(SPECIFICATION.parameters("node01", 1)))
+    parameters: dict = field(default_factory=lambda: SPECIFICATION.parameters("node01", 1).to_dict())
     opening: dict = field(default_factory=dict)
     rows: bytes | None = table_of(1).to_bytes()
     state: bytes | None = state_record().to_bytes()
@@ -98,7 +99,7 @@ class Scene:
             "public_key": str(SigningKey(SEED).verify_key),
             "image_id": str(some(1)),
             "manifest_digest": str(some(2)),
-            "parameter_hash": str(parameters_digest(self.parameters)),
+            "parameter_hash": str(canonical.digest(self.parameters)),
             "schema_digest": PARAMETERS["schema_digest"],
             "state": None if self.state is None else str(Digest.of(self.state)),
             "data": str(some(3)),

@@ -12,7 +12,7 @@ from learner.outcome import Exit, StopError
 from protocol.broker.answers import SlotsAnswer
 from protocol.broker.messages import Answer, Verb
 from protocol.task.opening import TaskId
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 from protocol.task.state import StateRecord
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
@@ -139,4 +139,4 @@ def test_f12_a_broker_that_keeps_the_result_to_itself_leaves_nothing_on_the_ledg
     channel.play(0)
     task = node.player.member.evaluate(EXECUTION, "GetTask", channel.federation.process, "node01", 0)
     assert task["outcome"] is None
-    assert RoundResult.from_bytes(node.results[0]).first == 0
+    assert TaskResult.from_bytes(node.results[0]).first == 0

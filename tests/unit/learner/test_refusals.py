@@ -16,14 +16,14 @@ from learner.key import read_key
 from learner.outcome import Exit, StopError
 from learner.round import run_round
 from learning.ensemble import Ensemble
-from protocol.agreement.process import parameters_digest
+from protocol import canonical
 from protocol.broker.answers import Offer
 from protocol.broker.messages import Verb
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import TaskId, statement
-from protocol.task.result import RoundResult, ensemble_digest
+from protocol.task.result import TaskResult, ensemble_digest
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action, verify_statement
 from protocol.task.table import Table
@@ -112,7 +112,7 @@ def with_parameters(**changes):
 
 
 def test_parameters_other_than_those_committed_to_are_refused(tmp_path):
-    scene = Scene(opening={"parameter_hash": str(parameters_digest(Scene().parameters))})
+    scene = Scene(opening={"parameter_hash": str(canonical.digest(Scene().parameters))})
     scene.parameters["n_new"] = 5
     refused(scene, tmp_path, Exit.TASK, "parameters have digest", [Verb.TASK])
 
@@ -183,7 +183,7 @@ def test_d24_g8_rows_that_are_not_those_of_the_process_are_refused(tmp_path, row
 def test_odd_rows_make_a_round_like_any_other(tmp_path, table):
     exit_code, said, asked = Scene(rows=table.to_bytes()).run(tmp_path)
     assert exit_code == Exit.DONE, said
-    assert len(RoundResult.from_bytes(asked[3].blobs[0]).created) == 4
+    assert len(TaskResult.from_bytes(asked[3].blobs[0]).created) == 4
 
 
 # --- state -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from learning.simulator import Member, simulate
 from protocol.agreement import step
 from protocol.broker.messages import Verb
 from protocol.digest import Digest
-from protocol.task.result import RoundResult
+from protocol.task.result import TaskResult
 from protocol.task.state import StateRecord
 from protocol.trees.share import Share, ShareLimits
 
@@ -50,7 +50,7 @@ def test_three_rounds_on_a_ring_are_those_of_the_simulator_byte_for_byte(ring):
             record = records[name, round_]
             share = Share.from_bytes(node.shares[round_], ShareLimits(3), LIMITS)
             assert share.ids == record.share.ids
-            result = RoundResult.from_bytes(node.results[round_])
+            result = TaskResult.from_bytes(node.results[round_])
             assert result.ensemble == record.ensemble.ids
             state = StateRecord.from_bytes(node.states[round_], LIMITS)
             assert contents(state.ensemble) == contents(record.ensemble)
@@ -65,7 +65,7 @@ def test_the_ledger_has_what_the_learners_sent(ring):
             task = node.player.member.evaluate(
                 "execution-record", "GetTask", ring.federation.process, name, iteration
             )
-            result = RoundResult.from_bytes(node.results[iteration])
+            result = TaskResult.from_bytes(node.results[iteration])
             assert task["state"] == "completed"
             assert task["outcome"]["ensemble_digest"] == str(result.ensemble_digest)
             assert result.state == Digest.of(node.states[iteration])

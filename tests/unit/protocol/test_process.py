@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import canonical
-from protocol.agreement.process import Specification, parameters_digest
+from protocol.agreement.process import Specification
 from protocol.errors import AttestreeError
 
 DIGEST = "sha256:" + "5" * 64
@@ -200,11 +200,11 @@ def test_a_nodes_overrides_change_its_parameters_and_hash_alone():
     record["steps"][0]["parameters"] |= {"options": {"quota": "2.0", "rank": "kernel"}}
     specification = Specification.from_dict(record)
     one, two = specification.parameters("node01", 0), specification.parameters("node02", 0)
-    assert (one["n_new"], two["n_new"]) == (20, 10)
-    assert one["options"] == {"quota": "3.0", "rank": "kernel"}
-    assert two["options"] == {"quota": "2.0", "rank": "kernel"}
-    assert parameters_digest(one) != parameters_digest(two)
-    assert parameters_digest(one) == parameters_digest(specification.parameters("node01", 9))
+    assert (one.agreed.n_new, two.agreed.n_new) == (20, 10)
+    assert one.agreed.options == {"quota": "3.0", "rank": "kernel"}
+    assert two.agreed.options == {"quota": "2.0", "rank": "kernel"}
+    assert one.digest != two.digest
+    assert one.digest == specification.parameters("node01", 9).digest
 
 
 def test_the_parameter_hash_depends_on_everything_a_task_depends_on():
@@ -221,7 +221,7 @@ def test_the_parameter_hash_depends_on_everything_a_task_depends_on():
         changed("initial_model", {"process": "p", "node": "n", "digest": DIGEST}),
     ]
     records = [SPECIFICATION, *changes]
-    digests = {parameters_digest(Specification.from_dict(r).parameters("node01", 0)) for r in records}
+    digests = {Specification.from_dict(r).parameters("node01", 0).digest for r in records}
     assert len(digests) == len(records)
 
 
@@ -293,9 +293,7 @@ def test_golden_specifications_keep_their_bytes_and_hashes(case):
     assert specification.to_bytes().decode() == case["canonical"]
     assert str(specification.digest) == case["digest"]
     for task in case["parameter_hashes"]:
-        assert (
-            str(parameters_digest(specification.parameters(task["node"], task["iteration"]))) == task["hash"]
-        )
+        assert str(specification.parameters(task["node"], task["iteration"]).digest) == task["hash"]
 
 
 def test_a_specification_is_a_record():

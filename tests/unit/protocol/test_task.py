@@ -15,7 +15,7 @@ from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, inputs_digest, statement
 from protocol.task.payload import read_payload
-from protocol.task.result import RoundResult, SlotRead, ensemble_digest
+from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action
 
 DIGESTS = [Digest.of(bytes([number])) for number in range(9)]
@@ -24,7 +24,7 @@ OPENING = Opening(SigningKey(bytes(range(32))).verify_key, *DIGESTS[:4], DIGESTS
 SLOT = SlotRead(
     "node01", 3, DIGESTS[7], (EstimatorId("node01", 0),), ((EstimatorId("node02", 4), "HOME_CHECK"),)
 )
-RESULT = RoundResult(
+RESULT = TaskResult(
     30,
     (DIGESTS[0], DIGESTS[1]),
     (SLOT,),
@@ -43,7 +43,7 @@ def code_of(call, *arguments, **more):
 
 
 def result_code(**changes):
-    return code_of(RoundResult.from_bytes, canonical.encode(RESULT.to_dict() | changes))
+    return code_of(TaskResult.from_bytes, canonical.encode(RESULT.to_dict() | changes))
 
 
 def test_an_opening_reads_back():
@@ -54,7 +54,7 @@ def test_an_opening_reads_back():
 
 
 def test_a_result_reads_back():
-    assert RoundResult.from_bytes(RESULT.to_bytes()) == RESULT
+    assert TaskResult.from_bytes(RESULT.to_bytes()) == RESULT
     assert RESULT.digest == Digest.of(RESULT.to_bytes())
 
 
@@ -140,11 +140,11 @@ def test_a_result_with_an_impossible_field_is_refused(changes, code):
 def test_b7_another_spelling_of_a_result_is_refused():
     raw = RESULT.to_bytes()
     for other in (raw + b" ", raw.replace(b":", b": ", 1), b"\xef\xbb\xbf" + raw):
-        assert code_of(RoundResult.from_bytes, other).startswith("RECORD_")
+        assert code_of(TaskResult.from_bytes, other).startswith("RECORD_")
 
 
 def test_d21_a_result_just_over_the_limit_is_refused():
-    assert code_of(RoundResult.from_bytes, b" " * ((1 << 20) + 1)) == "RECORD_SIZE"
+    assert code_of(TaskResult.from_bytes, b" " * ((1 << 20) + 1)) == "RECORD_SIZE"
 
 
 def test_golden_digests_of_opening_result_and_ensemble():
@@ -185,7 +185,7 @@ def test_d21_payloads_just_under_and_just_over_the_limit():
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_with_a_code(raw):
-    assert code_of(RoundResult.from_bytes, raw) in TABLE
+    assert code_of(TaskResult.from_bytes, raw) in TABLE
 
 
 @pytest.mark.parametrize(

@@ -2,50 +2,60 @@
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 from chaincode.common.records import parse, time_text
 from chaincode.shim import Context, RefusalError, composite_key
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
+from protocol.ledger.common import MAX_PAGE, History, HistoryEntry, Page
+from protocol.ledger.record import LedgerRecord
+
+R = TypeVar("R", bound=LedgerRecord)
+S = TypeVar("S", bound=LedgerRecord)
 
 DEFAULT_PAGE = 50
-MAX_PAGE = 1000
 SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
 
 
-def page(
+def page(  # noqa: PLR0917
     ctx: Context,
     prefix: tuple[str, ...],
     size: int,
     bookmark: str,
-    show: Callable[[dict[str, Any]], dict[str, Any] | None],
-) -> dict[str, Any]:
+    kind: type[R],
+    show: Callable[[R], S | None],
+) -> Page[S]:
     """List records whose key begins with a kind and some parts, as `show` shows them; it may leave some out.
 
     A page can have fewer items than asked for and still a bookmark; only an empty bookmark ends the list.
     """
-    kind, *parts = prefix
-    position = _from_bookmark(kind, parts, bookmark)
+    first, *parts = prefix
+    position = _from_bookmark(first, parts, bookmark)
     _check_size(size)
-    items: list[dict[str, Any]] = []
+    items: list[S] = []
     seen, wanted = 0, size
     while True:
-        found = ctx.partial_page(kind, parts, wanted, position)
+        found = ctx.partial_page(first, parts, wanted, position)
         for item in found.items:
             if len(items) == size:
-                return {"items": items, "bookmark": _to_bookmark(item.key)}
-            shown = show(parse(item.value))
+                return Page(tuple(items), _to_bookmark(item.key))
+            shown = show(parse(item.value, kind))
             if shown is not None:
                 items.append(shown)
         seen, wanted, position = seen + len(found.items), SCAN_PAGE, found.bookmark
         if not position or len(items) == size or seen >= MAX_SCAN:
-            return {"items": items, "bookmark": _to_bookmark(position)}
+            return Page(tuple(items), _to_bookmark(position))
 
 
-def history_page(ctx: Context, key: str, size: int, bookmark: str) -> dict[str, Any]:
+def stored_page(ctx: Context, prefix: tuple[str, ...], size: int, bookmark: str, kind: type[R]) -> Page[R]:
+    """List records as they are stored."""
+    return page(ctx, prefix, size, bookmark, kind, lambda record: record)
+
+
+def history_page(ctx: Context, key: str, size: int, bookmark: str, kind: type[R]) -> History[R]:
     """List the changes of a record, newest first; the bookmark is how many were listed before."""
     _check_size(size)
     if bookmark and not (bookmark.isascii() and bookmark.isdecimal() and len(bookmark) < 10):
@@ -54,14 +64,14 @@ def history_page(ctx: Context, key: str, size: int, bookmark: str) -> dict[str, 
     with ctx.history(key) as results:
         changes = list(islice(results, skip, skip + size + 1))
     items = [
-        {
-            "tx": change.tx_id,
-            "time": time_text(change.time),
-            "value": None if change.value is None else parse(change.value),
-        }
+        HistoryEntry(
+            change.tx_id,
+            time_text(change.time),
+            None if change.value is None else parse(change.value, kind),
+        )
         for change in changes[:size]
     ]
-    return {"items": items, "bookmark": str(skip + size) if len(changes) > size else ""}
+    return History(tuple(items), str(skip + size) if len(changes) > size else "")
 
 
 def _check_size(size: int) -> None:

@@ -2,24 +2,29 @@
 
 Only FIT creates, and only under the node's own name: a node's new estimators carry the counters that follow
 those on record. An estimator of an earlier FIT that is offered for the first time must be the one that its
-round announced, and everybody else's must be on the ledger already, byte for byte.
+task announced, and everybody else's must be on the ledger already, byte for byte.
 """
 
-from chaincode.execution_record.initial import initial_members, next_counter
-from chaincode.execution_record.store import find_creations, find_digests, find_head
-from chaincode.execution_record.terms import Terms
+from chaincode.execution_record.store import (
+    find_creations,
+    find_digests,
+    find_head,
+    initial_members,
+    next_counter,
+)
 from chaincode.shim import Context
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.task.opening import TaskId
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share
 
 
-def admit(ctx: Context, task: TaskId, share: Share, terms: Terms) -> tuple[Estimator, ...]:
+def check_share(ctx: Context, task: TaskId, share: Share, context: TaskContext) -> tuple[Estimator, ...]:
     """Return the estimators that this share puts on the ledger, or refuse the share as a whole."""
-    initial = initial_members(ctx, terms)
+    initial = initial_members(ctx, context)
     following = next_counter(task.node, find_head(ctx, task.process, task.node), initial)
     known = {**initial, **find_digests(ctx, task.process, share.ids)}
     for estimator in share.estimators:
@@ -31,14 +36,14 @@ def admit(ctx: Context, task: TaskId, share: Share, terms: Terms) -> tuple[Estim
                 "ESTIMATOR_UNKNOWN", f"{task.node} offers {estimator.id}, which its creator never shared"
             )
     new = tuple(estimator for estimator in share.estimators if estimator.id not in known)
-    _check_counters(ctx, task, new, following, terms.n_new)
+    _check_counters(ctx, task, new, following, context.parameters.agreed.n_new)
     return new
 
 
 def _check_counters(
     ctx: Context, task: TaskId, new: tuple[Estimator, ...], following: int, n_new: int
 ) -> None:
-    """Refuse counters beyond this round's FIT, and below it any tree that its own round did not announce."""
+    """Refuse counters beyond this FIT, and below it any tree that its own task did not announce."""
     for estimator in new:
         if estimator.id.counter >= following + n_new:
             raise StateError(
@@ -50,7 +55,7 @@ def _check_counters(
     for estimator in earlier:
         digest = announced.get(estimator.id)
         if digest is None:
-            raise StateError("ESTIMATOR_COUNTER", f"{estimator.id} goes back to a counter no round announced")
+            raise StateError("ESTIMATOR_COUNTER", f"{estimator.id} goes back to a counter no task announced")
         _check_same(estimator, digest)
 
 

@@ -1,0 +1,94 @@
+"""Whether what a node publishes is the ensemble its last task signed, tree by tree."""
+
+from dataclasses import dataclass
+
+from chaincode.common import write
+from chaincode.common.calls import shared_estimators, task_context
+from chaincode.shim import Context
+from protocol.agreement.lifecycle import ProcessState
+from protocol.digest import Digest
+from protocol.errors import StateError
+from protocol.identifiers import EstimatorId
+from protocol.ledger import keys
+from protocol.ledger.common import MAX_PAGE
+from protocol.ledger.estimators import encode_tree
+from protocol.ledger.models import MemberRecord, TreeRecord
+from protocol.ledger.processes import ModelContext
+from protocol.ledger.tasks import ResultRecord
+from protocol.task.opening import TaskId
+from protocol.task.payload import read_payload
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share, ShareLimits
+
+MAX_TREES_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The call of a node that publishes: the ids and the digest of its model, and how its trees come."""
+
+    process: str
+    node: str
+    ids: list[str]
+    digest: str
+    payload_digest: str
+    payload: str
+
+
+def check_finished(context: ModelContext, result: ResultRecord) -> None:
+    """Return if the node has done its last iteration, or the process is completed without it."""
+    if context.status not in (ProcessState.RUNNING, ProcessState.COMPLETED):
+        raise StateError("PROCESS_NOT_RUNNING", f"process {context.process} is {context.status}")
+    if context.status is ProcessState.RUNNING and result.iteration + 1 < context.iterations:
+        raise StateError(
+            "MODEL_UNFINISHED",
+            f"{result.node} has done iteration {result.iteration} of {context.iterations}",
+        )
+
+
+def check_same(publication: Publication, result: ResultRecord) -> None:
+    """Return if the model is the ensemble of the last result."""
+    if publication.ids != [str(member.id) for member in result.ensemble]:
+        raise StateError("MODEL_ESTIMATORS", "the estimators are not those of the node's last ensemble")
+    if publication.digest != str(result.ensemble_digest):
+        raise StateError(
+            "MODEL_DIGEST", f"the last task signed {result.ensemble_digest}, not {publication.digest}"
+        )
+
+
+def trees_to_store(ctx: Context, publication: Publication, result: ResultRecord) -> tuple[Estimator, ...]:
+    """Return the trees of the model that the process never shared: those its readers find nowhere else."""
+    digests = {member.id: member.digest for member in result.ensemble}
+    missing = _missing(ctx, publication.process, list(digests))
+    if not missing:
+        return ()
+    context = task_context(ctx, TaskId(publication.process, publication.node, result.iteration))
+    digest = Digest.parse(publication.payload_digest)
+    raw = read_payload(ctx.transient.get("trees"), publication.payload, digest, MAX_TREES_BYTES)
+    share = Share.from_bytes(raw, ShareLimits(len(missing), MAX_TREES_BYTES), context.limits)
+    if share.ids != tuple(missing):
+        raise StateError("MODEL_TREES", f"{len(missing)} trees were never shared, from {missing[0]} on")
+    for estimator in share.estimators:
+        if estimator.tree.digest != digests[estimator.id]:
+            raise StateError("MODEL_TREES", f"{estimator.id} is {digests[estimator.id]} in the last ensemble")
+    return share.estimators
+
+
+def write_trees(ctx: Context, process: str, node: str, trees: tuple[Estimator, ...]) -> None:
+    """Store trees beside the model."""
+    for estimator in trees:
+        record = TreeRecord(estimator.id, estimator.tree.digest, encode_tree(estimator.tree))
+        write(ctx, keys.tree(process, estimator.id, node), record)
+
+
+def write_members(ctx: Context, process: str, node: str, result: ResultRecord) -> None:
+    """Note for each estimator that it is in this model, for its lineage."""
+    for member in result.ensemble:
+        write(ctx, keys.member(process, member.id, node), MemberRecord(node))
+
+
+def _missing(ctx: Context, process: str, ids: list[EstimatorId]) -> list[EstimatorId]:
+    missing: list[EstimatorId] = []
+    for first in range(0, len(ids), MAX_PAGE):
+        missing += shared_estimators(ctx, process, ids[first : first + MAX_PAGE]).missing
+    return missing
