@@ -23,11 +23,10 @@ from protocol.ledger.common import MAX_PAGE, History, Page
 from protocol.ledger.estimators import EstimatorRecord, Lineage, SharedEstimators
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
-    Head,
+    HISTORIES,
     Offers,
     RefusalRecord,
     ResultRecord,
-    ShareRecord,
     SlotRecord,
     Standing,
     TaskEvidence,
@@ -38,13 +37,6 @@ from protocol.task.result import Offer
 
 ANY = -1
 """Stands for every iteration where a function may be asked for one."""
-HISTORIES: dict[str, type[LedgerRecord]] = {
-    "task": TaskRecord,
-    "slot": SlotRecord,
-    "share": ShareRecord,
-    "result": ResultRecord,
-    "head": Head,
-}
 
 
 class Queries(LedgerContract):

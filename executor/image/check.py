@@ -5,7 +5,6 @@ which is the digest of the configuration and with it of every layer. Tags decide
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from docker import DockerClient
@@ -15,44 +14,17 @@ from executor.engine import asking, keeps_manifests, misnamed
 from executor.errors import EngineError, IntegrityError
 from protocol.agreement.image import Image
 from protocol.digest import Digest
-from protocol.errors import RecordError
 
 _UNAVAILABLE = "Bring the registry up, or load the image from a copy: what counts is its id on the ledger"
 
 
-@dataclass(frozen=True)
-class RegisteredImage:
-    """A version of an image as the ledger has it."""
-
-    name: str
-    version: str
-    repository: str
-    manifest_digest: Digest
-    image_id: Digest
-    status: str
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "RegisteredImage":
-        """Read the record that the image chaincode returns."""
-        try:
-            image, status = Image.parse(**record["image"]), str(record["status"])
-        except (KeyError, TypeError) as error:
-            raise RecordError("RECORD_FIELDS", f"the record of an image is incomplete: {error!r}") from error
-        return cls(image.name, image.version, image.repository, image.manifest_digest, image.image_id, status)
-
-    @property
-    def by_digest(self) -> str:
-        """What an engine pulls: the repository and the digest of the manifest, no tag."""
-        return f"{self.repository}@{self.manifest_digest}"
-
-    @property
-    def evidence(self) -> dict[str, str]:
-        """What the ledger says, for the record of a refusal."""
-        return {
-            "image": f"{self.name}:{self.version}",
-            "repository": self.repository,
-            "manifest_digest": str(self.manifest_digest),
-        }
+def evidence_of(image: Image) -> dict[str, str]:
+    """Return what the ledger says of an image, for the record of a refusal."""
+    return {
+        "image": f"{image.name}:{image.version}",
+        "repository": image.repository,
+        "manifest_digest": str(image.manifest_digest),
+    }
 
 
 def check_image(found: Digest, expected: Digest, evidence: Mapping[str, str] | None = None) -> None:
@@ -65,9 +37,7 @@ def check_image(found: Digest, expected: Digest, evidence: Mapping[str, str] | N
         )
 
 
-def obtain(
-    client: DockerClient, registered: RegisteredImage, say: Callable[[str], None] | None = None
-) -> str:
+def obtain(client: DockerClient, registered: Image, say: Callable[[str], None] | None = None) -> str:
     """Return the id of the registered image, which the engine then has; raise if it cannot be had unaltered.
 
     An image that the engine knows by both digests is taken as it is. Otherwise it is pulled by the digest of
@@ -84,13 +54,11 @@ def obtain(
         raise
     if found != registered.image_id and keeps_manifests(client):
         raise misnamed(client, f"{registered.by_digest} is {found} to it")
-    check_image(found, registered.image_id, registered.evidence)
+    check_image(found, registered.image_id, evidence_of(registered))
     return str(registered.image_id)
 
 
-def pull(
-    client: DockerClient, registered: RegisteredImage, say: Callable[[str], None] | None = None
-) -> Digest:
+def pull(client: DockerClient, registered: Image, say: Callable[[str], None] | None = None) -> Digest:
     """Pull by the digest of the manifest and return the id of what came."""
     if say is not None:
         say(f"pulling {registered.by_digest}")
@@ -128,13 +96,13 @@ def _local(client: DockerClient, reference: str) -> dict[str, Any] | None:
         raise
 
 
-def _refused(registered: RegisteredImage, said: str) -> EngineError | IntegrityError:
+def _refused(registered: Image, said: str) -> EngineError | IntegrityError:
     """Tell bytes that are not what their digest says from bytes that are not to be had."""
     if "verification failed" in said:
         return IntegrityError(
             "IMAGE_MISMATCH",
             f"the registry serves other bytes than the ledger has: {said}",
-            evidence={**registered.evidence, "expected": str(registered.image_id), "found": said[:200]},
+            evidence={**evidence_of(registered), "expected": str(registered.image_id), "found": said[:200]},
         )
     return EngineError(
         "IMAGE_UNAVAILABLE", f"{registered.by_digest} could not be pulled: {said}", _UNAVAILABLE

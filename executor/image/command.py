@@ -2,9 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
 from contextlib import closing
-from typing import Any
 
 import click
 
@@ -12,7 +10,6 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.exits import OK, exit_code
 from executor.image.build import NAME, build
-from executor.image.check import RegisteredImage
 from executor.image.progress import progress
 from executor.image.publish import Publication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
@@ -20,6 +17,7 @@ from executor.image.registry import Registry
 from executor.image.verify import Verification, verify
 from executor.reporting import json_option, reported, to_dict
 from protocol.digest import Digest
+from protocol.ledger.images import ImageRecord
 
 _as_scientist = caller_options("data-scientist")
 
@@ -92,13 +90,13 @@ def list_command(member: str, caller: Caller, as_json: bool) -> None:
     with caller.ledger() as ledger:
         records = list(ledger.images.list(member))
     if as_json:
-        click.echo(json.dumps({"images": records}))
+        click.echo(json.dumps({"images": [record.to_dict() for record in records]}))
         return
     rows = [("IMAGE", "ID", "STATUS", "BY", "SINCE")]
     for record in records:
-        found, by = record["image"], record["registered"]
-        name = f"{found['name']}:{found['version']}"
-        rows.append((name, found["image_id"][:19], record["status"], by["organisation"], by["time"]))
+        found, by = record.image, record.registered
+        name = f"{found.name}:{found.version}"
+        rows.append((name, str(found.image_id)[:19], record.status.value, by.organisation, by.time))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
@@ -116,7 +114,8 @@ def show_command(reference: str, caller: Caller, as_json: bool) -> None:
         record = ledger.images.get(name, version)
         history = list(ledger.images.history(name, version))
     if as_json:
-        click.echo(json.dumps({**record, "history": history}))
+        shown = {**record.to_dict(), "history": [change.to_dict() for change in history]}
+        click.echo(json.dumps(shown))
         return
     click.echo(f"{name}:{version}")
     _print_image(record)
@@ -134,9 +133,10 @@ def retire_command(reference: str, reason: str, caller: Caller, as_json: bool) -
     with caller.ledger() as ledger:
         record = ledger.images.retire(name, version, reason).answer
     if as_json:
-        click.echo(json.dumps(record))
+        click.echo(json.dumps(record.to_dict()))
         return
-    click.echo(f"{name}:{version} retired, transaction {record['retired']['tx']}")
+    transaction = "" if record.retired is None else record.retired.tx
+    click.echo(f"{name}:{version} retired, transaction {transaction}")
 
 
 @image.command("verify")
@@ -149,10 +149,10 @@ def verify_command(reference: str, deep: bool, caller: Caller, as_json: bool) ->
     """Compare the copies in engine and registry with the ledger; exit 10 if one is another image."""
     name, version = Reference.versioned(reference)
     with caller.ledger() as ledger:
-        registered = RegisteredImage.from_record(ledger.images.get(name, version))
+        record = ledger.images.get(name, version)
     with closing(engine()) as client:
-        registry = Registry.of_repository(registered.repository, caller.network)
-        made = verify(client, registered, registry, deep)
+        registry = Registry.of_repository(record.image.repository, caller.network)
+        made = verify(client, record, registry, deep)
     problem = made.problem()
     if as_json:
         error = {"error": to_dict(problem)} if problem else {}
@@ -163,16 +163,16 @@ def verify_command(reference: str, deep: bool, caller: Caller, as_json: bool) ->
         raise problem
 
 
-def _print_image(record: Mapping[str, Any]) -> None:
-    found, registered, retired = record["image"], record["registered"], record["retired"]
+def _print_image(record: ImageRecord) -> None:
+    found, registered, retired = record.image, record.registered, record.retired
     rows = {
-        "image id": found["image_id"],
-        "manifest": f"{found['repository']}@{found['manifest_digest']}",
-        "description": found["description"],
-        "status": record["status"],
-        "registered": f"{registered['organisation']} {registered['identity']} {registered['time']}",
-        "transaction": registered["tx"],
-        "retired": f"{retired['organisation']} {retired['time']} {retired['reason']}" if retired else "",
+        "image id": found.image_id,
+        "manifest": found.by_digest,
+        "description": found.description,
+        "status": record.status.value,
+        "registered": f"{registered.organisation} {registered.identity} {registered.time}",
+        "transaction": registered.tx,
+        "retired": f"{retired.organisation} {retired.time} {retired.reason}" if retired else "",
     }
     for name, value in rows.items():
         if value:

@@ -6,7 +6,6 @@
 4  register both digests
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from typing import Any
@@ -15,7 +14,7 @@ from docker import DockerClient
 
 from executor.engine import asking
 from executor.errors import EngineError, IntegrityError, UsageError
-from executor.image.check import RegisteredImage, check_image, local_id
+from executor.image.check import check_image, local_id
 from executor.image.manifest import Platform
 from executor.image.progress import Say
 from executor.image.reference import Reference
@@ -24,6 +23,7 @@ from executor.ledger.images import Images
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger.images import ImageRecord
 
 _ID_DIGITS = 12
 
@@ -32,7 +32,7 @@ _ID_DIGITS = 12
 class Published:
     """A version that registry and ledger have; `transaction` registered it, None if it was there before."""
 
-    record: Mapping[str, Any]
+    record: ImageRecord
     served: Served
     transaction: str | None
 
@@ -40,8 +40,8 @@ class Published:
         """Return what `executor image publish --json` prints."""
         index = self.served.index
         return {
-            **self.record["image"],
-            "status": self.record["status"],
+            **self.record.image.to_dict(),
+            "status": self.record.status.value,
             "index_digest": str(index) if index else None,
             "registered": self.transaction is not None,
             "transaction": self.transaction,
@@ -164,7 +164,7 @@ def platform_of(client: DockerClient, image: Digest) -> Platform:
     return Platform(found["Os"], found["Architecture"], found.get("Variant") or "")
 
 
-def _on_ledger(images: Images, wanted: Publication) -> Mapping[str, Any] | None:
+def _on_ledger(images: Images, wanted: Publication) -> ImageRecord | None:
     """Return the record of the version, which must be of the same image, or None if it is new."""
     try:
         record = images.get(wanted.name, wanted.version)
@@ -172,7 +172,7 @@ def _on_ledger(images: Images, wanted: Publication) -> Mapping[str, Any] | None:
         if error.code == "IMAGE_UNKNOWN":
             return None
         raise
-    registered = RegisteredImage.from_record(record)
+    registered = record.image
     if registered.image_id != wanted.image_id:
         raise StateError(
             "IMAGE_EXISTS",
@@ -185,9 +185,9 @@ def _on_ledger(images: Images, wanted: Publication) -> Mapping[str, Any] | None:
     return record
 
 
-def _already(wanted: Publication, record: Mapping[str, Any], platform: Platform) -> Served | None:
+def _already(wanted: Publication, record: ImageRecord, platform: Platform) -> Served | None:
     """Return what the registry serves if it serves what the ledger says."""
-    digest = str(RegisteredImage.from_record(record).manifest_digest)
+    digest = str(record.image.manifest_digest)
     served = wanted.registry.served(wanted.name, digest, platform)
     if served is not None:
         check_image(served.image_id, wanted.image_id, {"manifest_digest": digest})
@@ -225,8 +225,8 @@ def _read_back(wanted: Publication, pushed: Digest, platform: Platform) -> Serve
     return served
 
 
-def _same_manifest(wanted: Publication, record: Mapping[str, Any], pushed: Digest) -> None:
-    registered = RegisteredImage.from_record(record).manifest_digest
+def _same_manifest(wanted: Publication, record: ImageRecord, pushed: Digest) -> None:
+    registered = record.image.manifest_digest
     if pushed != registered:
         raise StateError(
             "IMAGE_EXISTS",

@@ -15,11 +15,13 @@ from docker import DockerClient
 from executor.engine import asking
 from executor.errors import EngineError, IntegrityError
 from executor.image.archive import SavedImage, save, scratch
-from executor.image.check import RegisteredImage, local_id
+from executor.image.check import evidence_of, local_id
 from executor.image.manifest import Platform
 from executor.image.reference import split_repository
 from executor.image.registry import Registry
+from protocol.agreement.image import Image
 from protocol.digest import Digest
+from protocol.ledger.images import ImageRecord
 
 # What an engine says when a file it kept has changed, or is gone.
 _ALTERED = ("integrity checksum failed", "no such file")
@@ -42,10 +44,15 @@ class Finding:
 class Verification:
     """What was found for one version on the ledger."""
 
-    registered: RegisteredImage
+    record: ImageRecord
     findings: list[Finding] = field(default_factory=list)
     index_digest: Digest | None = None
     platform_digest: Digest | None = None
+
+    @property
+    def registered(self) -> Image:
+        """The version as the ledger has it."""
+        return self.record.image
 
     @property
     def ok(self) -> bool:
@@ -74,7 +81,7 @@ class Verification:
         return IntegrityError(
             "IMAGE_MISMATCH",
             "; ".join(f"{where}: {what}" for where, what in found.items()) + f"; the ledger has {expected}",
-            evidence={**self.registered.evidence, "expected": str(self.registered.image_id), **found},
+            evidence={**evidence_of(self.registered), "expected": str(self.registered.image_id), **found},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +89,7 @@ class Verification:
         return {
             "ok": self.ok,
             "image": f"{self.registered.name}:{self.registered.version}",
-            "status": self.registered.status,
+            "status": self.record.status.value,
             "image_id": str(self.registered.image_id),
             "manifest_digest": str(self.registered.manifest_digest),
             "index_digest": str(self.index_digest) if self.index_digest else None,
@@ -91,13 +98,11 @@ class Verification:
         }
 
 
-def verify(
-    client: DockerClient, registered: RegisteredImage, registry: Registry, deep: bool = False
-) -> Verification:
+def verify(client: DockerClient, record: ImageRecord, registry: Registry, deep: bool = False) -> Verification:
     """Look at every copy; nothing is pulled."""
-    made = Verification(registered)
+    made = Verification(record)
     _engine(client, made)
-    if deep and local_id(client, str(registered.image_id)) is not None:
+    if deep and local_id(client, str(made.registered.image_id)) is not None:
         _files(client, made)
     _registry(client, made, registry)
     return made

@@ -1,8 +1,8 @@
 """The broker: the one door of a learner's container, a unix socket that understands four verbs.
 
 It serves one connection, takes each verb in its order and once, reads nothing whose size it has not checked,
-and hands every request to the desk, which verifies it and speaks to the ledger. What goes wrong is told the
-learner and kept as `failure`, so that the round can say why it came to nothing.
+and hands every request to the relay, which verifies it and speaks to the ledger. What goes wrong is told the
+learner and kept as `failure`, so that the executor can say why the task came to nothing.
 """
 
 import contextlib
@@ -14,20 +14,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, Self
 
+from protocol.broker import frames
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
-from protocol.broker.frames import Read
 from protocol.broker.messages import Answer, Refusal, Request, Verb
 from protocol.errors import AttestreeError, FrameError
 
 SOCKET_MODE = 0o666
-"""Any user may connect, because the user in the container is none of the host's; the directory is private."""
+"""Any user may connect, since the container's user does not exist on the host; the directory is private."""
 
 
-class Desk(Protocol):
+class Verbs(Protocol):
     """Who answers the four verbs."""
 
     def task(self) -> TaskAnswer:
-        """Say which round to run."""
+        """Say which task to run."""
 
     def share(self, signature: bytes, share: bytes) -> None:
         """Put a signed share on the ledger."""
@@ -42,14 +42,14 @@ class Desk(Protocol):
         """Wait for nobody any more: the learner is gone."""
 
 
-class Broker:
-    """Serves a desk on a socket, in a thread of its own, until the learner is done or gone."""
+class BrokerServer:
+    """Serves the four verbs on a socket, in a thread of its own, until the learner is done or gone."""
 
-    def __init__(self, path: Path, desk: Desk, shares: bool) -> None:
+    def __init__(self, path: Path, verbs: Verbs, shares: bool) -> None:
         self.failure: AttestreeError | None = None
         self.learner_seconds = 0.0
         """How long the learner worked after its first question, waiting for answers excepted."""
-        self._desk = desk
+        self._verbs = verbs
         self._expected = [Verb.TASK, *([Verb.SHARE, Verb.SLOTS] if shares else []), Verb.COMPLETE]
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         _bind(self._listener, path)
@@ -67,7 +67,7 @@ class Broker:
 
     def close(self) -> None:
         """Hang up and wait until a request that is under way has been answered by the ledger."""
-        self._desk.stop()
+        self._verbs.stop()
         for end in (self._listener, self._connection):
             if end is not None:
                 _shut(end)
@@ -88,11 +88,11 @@ class Broker:
                 self.failure = error
                 _send(connection, Refusal.of(error).to_bytes())
             except OSError:
-                return  # the learner, or the round, has hung up
+                return  # the learner, or the executor, has hung up
 
     def _answer(self, connection: socket.socket, answered: float | None) -> float:
         """Answer one request; takes and returns the time of the last answer."""
-        request = Request.read(_exactly(connection))
+        request = Request.read(frames.reader(connection.recv, ConnectionResetError("the learner hung up")))
         if answered is not None:
             self.learner_seconds += time.monotonic() - answered
         if request.verb is not self._expected[0]:
@@ -103,18 +103,18 @@ class Broker:
         return time.monotonic()
 
     def _answers(self) -> dict[Verb, Callable[[Request], Answer]]:
-        desk = self._desk
+        verbs = self._verbs
 
         def done(verb: Verb, act: Callable[[], None]) -> Answer:
             act()
             return Answer(verb)
 
         return {
-            Verb.TASK: lambda _: desk.task().to_answer(),
-            Verb.SHARE: lambda asked: done(asked.verb, lambda: desk.share(asked.signature, asked.blobs[0])),
-            Verb.SLOTS: lambda _: desk.slots().to_answer(),
+            Verb.TASK: lambda _: verbs.task().to_answer(),
+            Verb.SHARE: lambda asked: done(asked.verb, lambda: verbs.share(asked.signature, asked.blobs[0])),
+            Verb.SLOTS: lambda _: verbs.slots().to_answer(),
             Verb.COMPLETE: lambda asked: done(
-                asked.verb, lambda: desk.complete(asked.signature, asked.blobs[0], asked.blobs[1])
+                asked.verb, lambda: verbs.complete(asked.signature, asked.blobs[0], asked.blobs[1])
             ),
         }
 
@@ -126,19 +126,6 @@ def _bind(listener: socket.socket, path: Path) -> None:
         listener.bind(f"/proc/self/fd/{directory}/{path.name}")
     finally:
         os.close(directory)
-
-
-def _exactly(connection: socket.socket) -> Read:
-    def read(size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = connection.recv(min(size - len(parts), 1 << 16))
-            if not part:
-                raise ConnectionResetError("the learner hung up")
-            parts += part
-        return bytes(parts)
-
-    return read
 
 
 def _send(connection: socket.socket, message: bytes) -> None:

@@ -1,4 +1,4 @@
-"""`executor launch`: the rounds of a node, or of every node of the organisation on this host."""
+"""`executor launch`: the tasks of a node, or of every node of the organisation on this host."""
 
 import json
 import signal
@@ -12,9 +12,9 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
 from executor.exits import OK, exit_code
-from executor.launch.plan import Plan
+from executor.launch.nodes import NodeReport, Settings, launch_nodes, plan_node
+from executor.launch.plan import TaskPlan
 from executor.launch.reporter import Reporter, summary_text
-from executor.launch.rounds import NodeReport, Settings, launch_nodes, plan_node
 from executor.launch.source import DEFAULT_LABEL, Source
 from executor.reporting import json_option, reported
 from executor.sandbox.profile import Limits
@@ -33,13 +33,13 @@ READER = "auditor"
     "--node", help="The node to work for. [default: the identity's, or the organisation's only one]"
 )
 @click.option("--all-local", is_flag=True, help="Every node of the organisation that is enrolled here.")
-@click.option("--rounds", type=click.IntRange(1), help="How many rounds. [default: 1]")
-@click.option("--until-complete", is_flag=True, help="All rounds that remain.")
+@click.option("--iterations", type=click.IntRange(1), help="How many iterations. [default: 1]")
+@click.option("--until-complete", is_flag=True, help="All iterations that remain.")
 @click.option("--data", help="CSV or Parquet file of the node's rows; {node} stands for its name.")
 @click.option("--label", default=DEFAULT_LABEL, show_default=True, help="The label column of --data: 0 or 1.")
 @click.option("--drop", multiple=True, help="A column of --data to leave out.")
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds per round."
+    "--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds per task."
 )
 @click.option(
     "--memory", type=click.IntRange(64), default=1024, show_default=True, help="MiB for the learner."
@@ -57,7 +57,7 @@ def launch(  # noqa: PLR0917 - one per option
     process: str,
     node: str | None,
     all_local: bool,
-    rounds: int | None,
+    iterations: int | None,
     until_complete: bool,
     data: str | None,
     label: str,
@@ -67,18 +67,18 @@ def launch(  # noqa: PLR0917 - one per option
     cpus: float,
     dry_run: bool,
 ) -> None:
-    """Run one round of a process for one node: verify the image, FIT, SHARE, GET, sign, record.
+    """Run one task of a process for one node: verify the image, FIT, SHARE, GET, sign, record.
 
     The image is compared with the ledger by its SHA-256 before it runs, the task's key is made for this one
-    round, and the container has no network. See docs/exit-codes.md for what the exit codes mean.
+    task, and the container has no network. See docs/exit-codes.md for what the exit codes mean.
     """
-    if rounds is not None and until_complete:
+    if iterations is not None and until_complete:
         raise UsageError(
-            "LAUNCH_OPTIONS", "--rounds and --until-complete exclude each other", "Give one of them."
+            "LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other", "Give one of them."
         )
     settings = Settings(
-        parse_process(process),  # names a directory too, so nothing is made for a name that is none
-        None if until_complete else rounds or 1,
+        parse_process(process),  # names a directory too, so create nothing for an invalid name
+        None if until_complete else iterations or 1,
         None if data is None else Source(data, label, drop),
         Limits(memory_bytes=memory * MIB, cpus=cpus),
         timeout,
@@ -104,7 +104,7 @@ def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> l
         _check_enrolled(caller, parse_node(named))
         return [named]
     with replace(caller, identity=READER).ledger() as ledger:
-        taking_part = [entry["node"] for entry in ledger.orchestration.status(process)["nodes"]]
+        taking_part = [entry.node for entry in ledger.orchestration.status(process).nodes]
     local = [name for name in taking_part if _is_enrolled(caller, caller.organisation, name)]
     if not local or (len(local) > 1 and not all_local):
         raise UsageError(
@@ -131,13 +131,13 @@ def _is_enrolled(caller: Caller, organisation: str, node: str) -> bool:
     return caller.network.msp_folder(organisation, node).is_dir()
 
 
-def _print_plans(plans: list[Plan], as_json: bool) -> None:
+def _print_plans(plans: list[TaskPlan], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"plans": [plan.to_dict() for plan in plans]}))
         return
     for plan in plans:
         click.echo(
-            f"{plan.terms.task.node}, iteration {plan.terms.task.iteration}: nothing was done; a launch would"
+            f"{plan.task.id.node}, iteration {plan.task.id.iteration}: nothing was done; a launch would"
         )
         for number, step in enumerate(_steps(plan), 1):
             click.echo(f"  {number}. {step}")
@@ -146,15 +146,16 @@ def _print_plans(plans: list[Plan], as_json: bool) -> None:
         click.echo("nothing is left to do")
 
 
-def _steps(plan: Plan) -> list[str]:
-    terms, shares = plan.terms, plan.terms.context["neighbours"]
+def _steps(plan: TaskPlan) -> list[str]:
+    task, context = plan.task, plan.context
+    neighbours = ", ".join(context.neighbours)
     return [
-        f"run {terms.image.name} {terms.image.version} by the ledger's image id, {terms.image.image_id}",
-        f"open task {terms.task} with a new key and data commitment {plan.commitment}",
-        f"start from state {terms.state or 'nothing'} with parameters {terms.context['parameters_digest']}",
+        f"run {task.image.name} {task.image.version} by the ledger's image id, {task.image.image_id}",
+        f"open task {task.id} with a new key and data commitment {plan.commitment}",
+        f"start from state {task.state or 'nothing'} with parameters {context.parameters_digest}",
         f"FIT on {len(plan.dataset.table.y)} rows"
-        + (f", SHARE with and GET from {', '.join(shares)}" if shares else ", without neighbours"),
-        "complete the task by the learner's signed result" + (", publish the model" if terms.is_last else ""),
+        + (f", SHARE with and GET from {neighbours}" if neighbours else ", without neighbours"),
+        f"complete the task by the learner's signed result{', publish the model' if context.is_last else ''}",
         f"keep the container to profile {plan.profile.digest}:",
     ]
 
@@ -173,7 +174,7 @@ def _finish(reports: list[NodeReport], as_json: bool) -> None:
 
 
 def _print_reports(reports: list[NodeReport]) -> None:
-    if any(report.rounds for report in reports):
+    if any(report.tasks for report in reports):
         click.echo(summary_text(reports))
     for report in reports:
         if report.finished is not None:
@@ -181,7 +182,7 @@ def _print_reports(reports: list[NodeReport]) -> None:
                 f"{report.node}: model {report.finished['model']} is published;"
                 f" the process is {report.finished['process']}"
             )
-        elif not report.rounds and report.error is None:
+        elif not report.tasks and report.error is None:
             click.echo(f"{report.node}: nothing was left to do")
         if report.error is not None:
             click.echo(f"executor: {report.node}: {report.error}", err=True)

@@ -1,71 +1,52 @@
-"""What a round will be, read and checked before anything is opened, run or written."""
+"""What a task will be, read and checked before anything is opened, run or written."""
 
-import base64
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from docker import DockerClient
-
 from executor.data import Dataset
-from executor.image.check import RegisteredImage, obtain
-from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
+from executor.image.check import obtain
+from executor.launch.session import NodeSession
 from executor.sandbox.profile import Limits, Profile
+from protocol.agreement.image import Image
+from protocol.agreement.process import InitialModel
 from protocol.digest import Digest
 from protocol.errors import StateError
-from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.signing import VerifyKey
 from protocol.task.commitment import data_commitment
 from protocol.task.opening import Opening, TaskId
 from protocol.task.state import StateRecord
-from protocol.trees.estimator import Estimator
-from protocol.trees.limits import TreeLimits
-from protocol.trees.tree import Tree
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What every round of a node works with."""
+class NextTask:
+    """What the ledger says a node has to do next."""
 
-    ledger: Ledger
-    client: DockerClient
-    store: NodeStore
-    labels: dict[str, str]
-    seconds: float
-    stopping: threading.Event = field(default_factory=threading.Event)
-    """Set when the operator wants the executor to end."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What the ledger says about a task: the process's agreement, and where the node stands."""
-
-    task: TaskId
-    context: dict[str, Any]
-    image: RegisteredImage
+    context: TaskContext
+    image: Image
     state: Digest | None
+    """The state that the node's last task left; None before its first."""
 
     @property
-    def limits(self) -> TreeLimits:
-        """What trees the process allows."""
-        return TreeLimits(**self.context["limits"])
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the node's model is made by this task."""
-        return bool(self.task.iteration + 1 == self.context["iterations"])
+    def id(self) -> TaskId:
+        """Which task."""
+        return self.context.task
 
 
 @dataclass(frozen=True)
-class Plan:
+class TaskPlan:
     """Everything a task commits to except its key, and the bytes that go in."""
 
-    terms: Terms
+    task: NextTask
     dataset: Dataset
     salt: bytes
     state: bytes | None
     profile: Profile
+
+    @property
+    def context(self) -> TaskContext:
+        """What the process agreed on for the task."""
+        return self.task.context
 
     @property
     def commitment(self) -> Digest:
@@ -75,35 +56,28 @@ class Plan:
 
     def opening(self, key: VerifyKey) -> Opening:
         """Return the commitment that goes on the ledger before anything runs."""
-        return Opening(
-            public_key=key,
-            image_id=self.terms.image.image_id,
-            manifest_digest=self.terms.image.manifest_digest,
-            parameter_hash=Digest.parse(self.terms.context["parameters_digest"]),
-            schema_digest=Digest.parse(self.terms.context["schema_digest"]),
-            state=self.terms.state,
-            data=self.commitment,
-            sandbox=self.profile.digest,
+        return Opening.for_task(
+            self.context, key, state=self.task.state, data=self.commitment, sandbox=self.profile.digest
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as `--dry-run` prints it."""
-        terms = self.terms
+        context, image = self.context, self.task.image
         return {
-            **terms.task.to_dict(),
-            "iterations": terms.context["iterations"],
-            "synchronous": terms.context["synchronous"],
-            "neighbours": terms.context["neighbours"],
+            **self.task.id.to_dict(),
+            "iterations": context.iterations,
+            "synchronous": context.synchronous,
+            "neighbours": list(context.neighbours),
             "image": {
-                "name": terms.image.name,
-                "version": terms.image.version,
-                "repository": terms.image.repository,
-                "manifest_digest": str(terms.image.manifest_digest),
-                "image_id": str(terms.image.image_id),
+                "name": image.name,
+                "version": image.version,
+                "repository": image.repository,
+                "manifest_digest": str(image.manifest_digest),
+                "image_id": str(image.image_id),
             },
-            "parameters": terms.context["parameters"],
-            "parameters_digest": terms.context["parameters_digest"],
-            "state": None if terms.state is None else str(terms.state),
+            "parameters": context.parameters.to_dict(),
+            "parameters_digest": str(context.parameters_digest),
+            "state": None if self.task.state is None else str(self.task.state),
             "data": {
                 "file": str(self.dataset.path),
                 "rows": len(self.dataset.table.y),
@@ -114,60 +88,47 @@ class Plan:
         }
 
 
-def read_terms(ledger: Ledger, process: str, node: str) -> Terms | None:
+def find_next_task(session: NodeSession) -> NextTask | None:
     """Read what the node has to do next; None when nothing is left to do."""
-    standing = ledger.execution.standing(process, node)
-    iteration = 0 if standing["iteration"] is None else standing["iteration"] + 1
-    status = ledger.orchestration.status(process)
-    upcoming = next((entry["next"] for entry in status["nodes"] if entry["node"] == node), iteration)
+    ledger = session.ledger
+    standing = ledger.execution.standing(session.process, session.node)
+    status = ledger.orchestration.status(session.process)
+    if status.names(session.node):
+        upcoming = status.next_of(session.node)
+    else:
+        # The ledger refuses the task of a node that the process does not have, and says so best.
+        upcoming = 0 if standing.iteration is None else standing.iteration + 1
     if upcoming is None:
         return None
-    task = TaskId(process, node, upcoming)
-    context = ledger.orchestration.task_context(task)
-    image = ledger.images.get(context["image"]["name"], context["image"]["version"])
-    state = None if standing["state"] is None else Digest.parse(standing["state"])
-    terms = Terms(task, context, RegisteredImage.from_record(image), state)
-    _check_ready(terms)
-    return terms
+    context = ledger.orchestration.task_context(TaskId(session.process, session.node, upcoming))
+    context.check_running()
+    image = ledger.images.get(context.image.name, context.image.version).image
+    return NextTask(context, image, standing.state)
 
 
-def make_plan(terms: Terms, bench: Bench, dataset: Dataset, limits: Limits) -> Plan:
-    """Check data, state and image against the terms, the image last because it may have to be pulled."""
-    wanted = terms.context["schema_digest"]
-    if str(dataset.schema.digest) != wanted:
+def make_plan(task: NextTask, session: NodeSession, dataset: Dataset, limits: Limits) -> TaskPlan:
+    """Check data, state and image against the task, the image last because it may have to be pulled."""
+    wanted = task.context.schema_digest
+    if dataset.schema.digest != wanted:
         raise StateError(
             "SCHEMA_MISMATCH",
             f"{dataset.path} has columns of schema {dataset.schema.digest}, the process agreed on {wanted}",
         )
-    state = _state(terms, bench)
-    obtain(bench.client, terms.image)
-    profile = Profile.for_image(bench.client, terms.image.image_id, limits, has_state=state is not None)
-    return Plan(terms, dataset, bench.store.salt(), state, profile)
+    state = _state(task, session)
+    obtain(session.client, task.image)
+    profile = Profile.for_image(session.client, task.image.image_id, limits, has_state=state is not None)
+    return TaskPlan(task, dataset, session.store.salt(), state, profile)
 
 
-def _check_ready(terms: Terms) -> None:
-    context = terms.context
-    if context["status"] != "running":
-        raise StateError("PROCESS_NOT_RUNNING", f"process {terms.task.process} is {context['status']}")
-    if not context["active"]:
-        raise StateError(
-            "NODE_INACTIVE", f"{terms.task.node} takes no part in iteration {terms.task.iteration}"
-        )
+def _state(task: NextTask, session: NodeSession) -> bytes | None:
+    if task.state is not None:
+        return session.store.state(task.state)
+    initial = task.context.parameters.initial_model
+    return None if initial is None else _initial_state(task.context, session, initial).to_bytes()
 
 
-def _state(terms: Terms, bench: Bench) -> bytes | None:
-    if terms.state is not None:
-        return bench.store.state(terms.state)
-    initial = terms.context["parameters"]["initial_model"]
-    return None if initial is None else _initial_state(terms, bench.ledger, initial).to_bytes()
-
-
-def _initial_state(terms: Terms, ledger: Ledger, initial: dict[str, Any]) -> StateRecord:
-    """Build the state a first round starts from when the process starts from a published model."""
-    model = [
-        Estimator(
-            EstimatorId.parse(entry["id"]), Tree.from_bytes(base64.b64decode(entry["tree"]), terms.limits)
-        )
-        for entry in ledger.models.trees(initial["process"], initial["node"])
-    ]
-    return StateRecord.initial(terms.task, terms.context["parameters"]["seed"], model)
+def _initial_state(context: TaskContext, session: NodeSession, initial: InitialModel) -> StateRecord:
+    """Build the state a first task starts from when the process starts from a published model."""
+    trees = session.ledger.models.trees(initial.process, initial.node)
+    model = [shared.decode(context.limits) for shared in trees]
+    return StateRecord.initial(context.task, context.parameters.agreed.seed, model)

@@ -1,4 +1,4 @@
-"""What a start does about a round that an earlier executor began and did not end.
+"""What a start does about a task that an earlier executor began and did not end.
 
 The node's lock is held, so nobody on this host works for the node: whatever is left is left over.
 """
@@ -6,39 +6,37 @@ The node's lock is held, so nobody on this host works for the node: whatever is 
 import shutil
 from collections.abc import Callable
 
-from executor.launch.plan import Bench
-from executor.launch.round import run_directory
+from executor.launch.session import NodeSession
+from executor.launch.task_run import run_directory
 from executor.sandbox.container import reap
 from protocol.errors import StateError
 from protocol.task.opening import TaskId
 
-UNFINISHED = ("open", "shared")
 
-
-def recover(bench: Bench, process: str, node: str, tell: Callable[[str], None]) -> None:
+def recover(session: NodeSession, tell: Callable[[str], None]) -> None:
     """Remove the container and its files, and close the task whose key died with the executor.
 
     A result that did reach the ledger needs nothing: its state was kept before it was sent.
     """
-    for name in reap(bench.client, bench.labels):
+    for name in reap(session.client, session.labels):
         tell(f"removed container {name}, which an earlier executor left")
-    shutil.rmtree(run_directory(bench.store), ignore_errors=True)
-    journal = bench.store.begun()
+    shutil.rmtree(run_directory(session.store), ignore_errors=True)
+    journal = session.store.begun()
     if journal is None:
         return
-    task = TaskId(process, node, journal.iteration)
-    if _key_of_unfinished(bench, task) == journal.public_key:
+    task = TaskId(session.process, session.node, journal.iteration)
+    if _key_under_way(session, task) == journal.public_key:
         tell(f"closing iteration {task.iteration}, which an earlier executor began")
-        bench.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the round did")
-    bench.store.ended()
+        session.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the task did")
+    session.store.ended()
 
 
-def check_free(bench: Bench, task: TaskId) -> None:
+def check_free(session: NodeSession, task: TaskId) -> None:
     """Refuse to open a task that is under way with a key this host never had, unless its time is over."""
-    if _key_of_unfinished(bench, task) is None:
+    if _key_under_way(session, task) is None:
         return
     try:
-        bench.ledger.execution.expire(task)
+        session.ledger.execution.expire(task)
     except StateError as error:
         if error.code != "TASK_NOT_EXPIRED":
             raise
@@ -49,11 +47,11 @@ def check_free(bench: Bench, task: TaskId) -> None:
         ) from error
 
 
-def _key_of_unfinished(bench: Bench, task: TaskId) -> str | None:
+def _key_under_way(session: NodeSession, task: TaskId) -> str | None:
     try:
-        found = bench.ledger.execution.get_task(task)
+        found = session.ledger.execution.get_task(task)
     except StateError as error:
         if error.code != "TASK_UNKNOWN":
             raise
         return None
-    return str(found["opening"]["public_key"]) if found["state"] in UNFINISHED else None
+    return str(found.opening.public_key) if found.is_under_way and found.opening is not None else None

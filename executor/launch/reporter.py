@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from executor.experiment.tables import Grid
-from executor.launch.rounds import NodeReport
+from executor.launch.nodes import NodeReport
 
 
 class Reporter:
@@ -47,12 +47,12 @@ class Reporter:
 
 
 def summary_text(reports: list[NodeReport]) -> str:
-    """Return a table of what the rounds came to."""
+    """Return a table of what the tasks came to."""
     columns = ("Node", "Iteration", "Created", "Taken", "Refused", "Ensemble", "Block", "Seconds", "Digest")
     rows = []
     for report in reports:
-        for summary in report.rounds:
+        for summary in report.tasks:
             found = summary.to_dict()
             counts = [str(found[name.lower()]) for name in columns[:7]]
             rows.append((*counts, f"{summary.seconds:.1f}", summary.result.ensemble_digest.hex[:12]))
-    return Grid("Rounds", columns, rows).text()
+    return Grid("Tasks", columns, rows).text()

@@ -1,23 +1,30 @@
-"""What the proxies share: typed arguments out, parsed JSON back, pages followed to their end."""
+"""What the proxies share: typed arguments out, records of the ledger back, pages followed to their end."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from executor.ledger.errors import EvaluateError
 from executor.ledger.transport import Argument, Receipt, Transport
+from protocol.errors import DataError
+from protocol.ledger.common import History, HistoryEntry, Page
+from protocol.ledger.record import LedgerRecord
 
 PAGE = 100
 Value = str | int | list[str] | Mapping[str, Any] | object
 
+T = TypeVar("T")
+R = TypeVar("R", bound=LedgerRecord)
+A_co = TypeVar("A_co", covariant=True)
+
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
-    """A transaction that is on the ledger, with the chaincode's answer as it parses."""
+class Submitted(Generic[A_co]):
+    """A transaction that is on the ledger, with the chaincode's answer."""
 
     receipt: Receipt
-    answer: dict[str, Any]
+    answer: A_co
 
 
 class Proxy:
@@ -30,42 +37,50 @@ class Proxy:
 
     def metadata(self) -> dict[str, Any]:
         """List the contract's functions with their arguments."""
-        return self._evaluate("metadata")
+        return self._ask("metadata", (), dict)
 
-    def _evaluate(self, function: str, *values: Value) -> dict[str, Any]:
-        raw = self.transport.evaluate(self.chaincode, function, *map(argument, values))
-        return self._parsed(function, raw)
+    def _evaluate(self, kind: type[R], function: str, *values: Value) -> R:
+        return self._ask(function, values, kind.from_dict)
 
     def _submit(
-        self, function: str, *values: Value, transient: Mapping[str, bytes] | None = None
-    ) -> Submitted:
+        self, kind: type[R], function: str, *values: Value, transient: Mapping[str, bytes] | None = None
+    ) -> Submitted[R]:
         receipt = self.transport.submit(self.chaincode, function, *map(argument, values), transient=transient)
-        return Submitted(receipt, self._parsed(function, receipt.answer))
+        return Submitted(receipt, self._read(function, receipt.answer, kind.from_dict))
 
-    def _pages(self, function: str, *values: Value, items: str = "items") -> Iterator[dict[str, Any]]:
-        """Yield the pages of a list; an empty bookmark ends it, not a short page."""
-        bookmark = ""
-        while True:
-            page = self._evaluate(function, *values, PAGE, bookmark)
-            if not isinstance(page.get(items), list) or not isinstance(page.get("bookmark"), str):
-                raise self._odd(function, "a page has a list and a bookmark")
-            yield page
-            bookmark = page["bookmark"]
-            if not bookmark:
-                return
+    def _items(self, kind: type[R], function: str, *values: Value) -> Iterator[R]:
+        """Iterate over a list; an empty bookmark ends it, not a short page."""
+        bookmark = None
+        while bookmark != "":
+            page: Page[R] = self._ask(
+                function, (*values, PAGE, bookmark or ""), lambda found: Page.from_dict(found, kind.from_dict)
+            )
+            yield from page.items
+            bookmark = page.bookmark
 
-    def _items(self, function: str, *values: Value) -> Iterator[dict[str, Any]]:
-        for page in self._pages(function, *values):
-            yield from page["items"]
+    def _history(self, kind: type[R], function: str, *values: Value) -> Iterator[HistoryEntry[R]]:
+        """Iterate over the changes of a record, newest first."""
+        bookmark = None
+        while bookmark != "":
+            page: History[R] = self._ask(
+                function,
+                (*values, PAGE, bookmark or ""),
+                lambda found: History.from_dict(found, kind.from_dict),
+            )
+            yield from page.items
+            bookmark = page.bookmark
 
-    def _parsed(self, function: str, raw: bytes) -> dict[str, Any]:
+    def _ask(self, function: str, values: tuple[Value, ...], read: Callable[[Any], T]) -> T:
+        raw = self.transport.evaluate(self.chaincode, function, *map(argument, values))
+        return self._read(function, raw, read)
+
+    def _read(self, function: str, raw: bytes, read: Callable[[Any], T]) -> T:
         try:
-            answer = json.loads(raw)
-        except (ValueError, RecursionError) as error:
+            return read(json.loads(raw))
+        except (ValueError, TypeError, RecursionError) as error:
             raise self._odd(function, str(error)) from error
-        if not isinstance(answer, dict):
-            raise self._odd(function, "it is no object")
-        return answer
+        except DataError as error:
+            raise self._odd(function, error.cause) from error
 
     def _odd(self, function: str, why: str) -> EvaluateError:
         return EvaluateError("LEDGER_ANSWER", f"{self.chaincode} {function} answered in no known form: {why}")

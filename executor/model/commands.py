@@ -1,14 +1,14 @@
 """`executor model`: who has published what, what it is made of, who may read it, and using it."""
 
 import json
-from typing import Any
 
 import click
 
 from executor.caller import Caller, caller_options
-from executor.model.using import COMMANDS
+from executor.model.export import export
+from executor.model.predict import predict
 from executor.process.names import msp_id
-from executor.process.showing import submitted
+from executor.process.output import submitted
 from executor.reporting import json_option, reported
 
 _scientist = caller_options("data-scientist")
@@ -19,7 +19,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in COMMANDS:
+for command in (export, predict):
     model.add_command(command)
 
 
@@ -30,11 +30,12 @@ for command in COMMANDS:
 @reported
 def list_(process: str, as_json: bool, caller: Caller) -> None:
     """List published models, all or those of PROCESS; that a model exists is no secret."""
-    from executor.model.showing import models_text  # noqa: PLC0415
+    from executor.model.output import models_text  # noqa: PLC0415
 
     with caller.ledger() as ledger:
         items = list(ledger.models.list(process))
-    click.echo(json.dumps({"models": items}) if as_json else models_text(items))
+    shown = {"models": [item.to_dict() for item in items]}
+    click.echo(json.dumps(shown) if as_json else models_text(items))
 
 
 @model.command()
@@ -45,19 +46,20 @@ def list_(process: str, as_json: bool, caller: Caller) -> None:
 @reported
 def show(process: str, node: str, as_json: bool, caller: Caller) -> None:
     """Show the model of NODE: its record, and what each origin contributed to it."""
-    from executor.model import showing  # noqa: PLC0415
+    from executor.model import output  # noqa: PLC0415
     from executor.model.content import members_of, specification_of  # noqa: PLC0415
 
     with caller.ledger() as ledger:
         record = ledger.models.get(process, node)
         agreed = ledger.orchestration.get(process)
-        organisations = ledger.orchestration.model_context(process)["nodes"]
+        organisations = ledger.orchestration.model_context(process).nodes
     members = members_of(record)
-    parts = showing.contributions(members, organisations, showing.vote_cap(specification_of(agreed), record))
+    cap = output.vote_cap(specification_of(agreed), record)
+    parts = output.contributions(members, organisations, cap)
     if as_json:
-        click.echo(json.dumps({**record, "contributions": [part.to_dict() for part in parts]}))
+        click.echo(json.dumps({**record.to_dict(), "contributions": [part.to_dict() for part in parts]}))
     else:
-        click.echo(showing.model_text(record, parts))
+        click.echo(output.model_text(record, parts))
 
 
 @model.command()
@@ -69,18 +71,16 @@ def show(process: str, node: str, as_json: bool, caller: Caller) -> None:
 @reported
 def access(process: str, node: str, history: bool, as_json: bool, caller: Caller) -> None:
     """Show who may read the model of NODE, and until when."""
-    from executor.model.showing import access_text, history_text  # noqa: PLC0415
+    from executor.model.output import access_text, history_text  # noqa: PLC0415
 
     with caller.ledger() as ledger:
-        found: dict[str, Any] = (
-            {"changes": list(ledger.models.access_history(process, node))}
-            if history
-            else ledger.models.access(process, node)
-        )
-    if as_json:
-        click.echo(json.dumps(found))
-    else:
-        click.echo(history_text(found["changes"]) if history else access_text(found))
+        if history:
+            changes = list(ledger.models.access_history(process, node))
+            shown, text = {"changes": [change.to_dict() for change in changes]}, history_text(changes)
+        else:
+            record = ledger.models.access(process, node)
+            shown, text = record.to_dict(), access_text(record)
+    click.echo(json.dumps(shown) if as_json else text)
 
 
 @model.command()
@@ -99,7 +99,7 @@ def grant(
     with caller.ledger() as ledger:
         done = ledger.models.grant(process, node, name, expires)
     until = f" until {expires}" if expires else ""
-    submitted(done, f"{name} may read {process}/{node}{until}", done.answer, as_json=as_json)
+    submitted(done, f"{name} may read {process}/{node}{until}", done.answer.to_dict(), as_json=as_json)
 
 
 @model.command()
@@ -114,4 +114,4 @@ def revoke(process: str, node: str, organisation_id: str, as_json: bool, caller:
     name = msp_id(organisation_id)
     with caller.ledger() as ledger:
         done = ledger.models.revoke(process, node, name)
-    submitted(done, f"{name} may no longer read {process}/{node}", done.answer, as_json=as_json)
+    submitted(done, f"{name} may no longer read {process}/{node}", done.answer.to_dict(), as_json=as_json)

@@ -6,9 +6,7 @@
 4. how the trees vote is what the process agreed on
 """
 
-import base64
-import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,13 +23,16 @@ from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.robust import vote_weights
 from protocol.agreement.process import Specification
+from protocol.agreement.step import Parameters as StepParameters
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.models import ModelRecord
+from protocol.ledger.processes import ProcessRecord
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
-from protocol.trees.tree import Tree
 
 Members = tuple[tuple[EstimatorId, Digest], ...]
 
@@ -96,20 +97,18 @@ def fetch(ledger: Ledger, process: str, node: str) -> Model:
     return assemble(record, ledger.models.trees(process, node), agreed)
 
 
-def assemble(
-    record: Mapping[str, Any], trees: Iterable[Mapping[str, Any]], agreed: Mapping[str, Any]
-) -> Model:
+def assemble(record: ModelRecord, trees: Iterable[SharedEstimator], agreed: ProcessRecord) -> Model:
     """Put a model together from the answers of the ledger, or refuse them."""
     members = members_of(record)
     specification = specification_of(agreed)
-    step, _ = specification.step_at(record["iteration"])
-    parameters = step.parameters_of(record["node"])
+    step, _ = specification.step_at(record.iteration)
+    parameters = step.parameters_of(record.node)
     estimators = check_trees(members, trees, parameters.limits)
     return Model(
-        record["process"],
-        record["node"],
-        record["owner"],
-        Digest.parse(record["digest"]),
+        record.process,
+        record.node,
+        record.owner,
+        record.digest,
         specification.digest,
         parameters.schema_digest,
         parameters.limits.n_features,
@@ -118,59 +117,51 @@ def assemble(
     )
 
 
-def members_of(record: Mapping[str, Any]) -> Members:
+def members_of(record: ModelRecord) -> Members:
     """Return the members of a model if they give its digest."""
-    members = tuple(
-        (EstimatorId.parse(entry["id"]), Digest.parse(entry["digest"])) for entry in record["estimators"]
-    )
+    members = tuple((member.id, member.digest) for member in record.estimators)
     if list(members) != sorted(set(members)):
         raise altered("its members are not in the order of their ids, each once")
     found = ensemble_digest(members)
-    if str(found) != record["digest"]:
-        raise altered(f"its members give the digest {found}, and it is published as {record['digest']}")
+    if found != record.digest:
+        raise altered(f"its members give the digest {found}, and it is published as {record.digest}")
     return members
 
 
-def specification_of(agreed: Mapping[str, Any]) -> Specification:
+def specification_of(agreed: ProcessRecord) -> Specification:
     """Return the specification of a process's record if it has the digest that was accepted."""
-    specification = Specification.from_dict(agreed["specification"])
-    if str(specification.digest) != agreed["specification_digest"]:
-        raise altered(f"the specification of {specification.process} has not the digest that was accepted")
-    return specification
+    if agreed.specification.digest != agreed.specification_digest:
+        raise altered(f"the specification of {agreed.process} has not the digest that was accepted")
+    return agreed.specification
 
 
 def check_trees(
-    members: Members, trees: Iterable[Mapping[str, Any]], limits: TreeLimits
+    members: Members, trees: Iterable[SharedEstimator], limits: TreeLimits
 ) -> tuple[Estimator, ...]:
     """Return the estimators if they are exactly the members."""
     estimators = []
-    for position, item in enumerate(trees):
+    for position, shared in enumerate(trees):
         if position >= len(members):
             raise altered(f"there are more trees than its {len(members)} members")
         id_, digest = members[position]
-        if item["id"] != str(id_):
-            raise altered(f"tree {position} is {str(item['id'])[:80]}, and the member there is {id_}")
-        estimators.append(Estimator(id_, _tree(item, id_, digest, limits)))
+        if shared.id != id_:
+            raise altered(f"tree {position} is {shared.id}, and the member there is {id_}")
+        if shared.digest != digest:
+            raise altered(f"the tree of {id_} has the digest {shared.digest}, and its member says {digest}")
+        estimators.append(_decoded(shared, limits))
     if len(estimators) < len(members):
         raise altered(f"only {len(estimators)} of its {len(members)} trees came")
     return tuple(estimators)
 
 
-def _tree(item: Mapping[str, Any], id_: EstimatorId, digest: Digest, limits: TreeLimits) -> Tree:
+def _decoded(shared: SharedEstimator, limits: TreeLimits) -> Estimator:
     try:
-        raw = base64.b64decode(item["tree"], validate=True)
-    except (binascii.Error, TypeError, ValueError) as error:
-        raise altered(f"the tree of {id_} is not base64") from error
-    found = Digest.of(raw)
-    if found != digest:
-        raise altered(f"the tree of {id_} has the digest {found}, and its member says {digest}")
-    try:
-        return Tree.from_bytes(raw, limits)
+        return shared.decode(limits)
     except DataError as error:
-        raise altered(f"the tree of {id_} breaks the rules of the process: {error.cause}") from error
+        raise altered(f"the tree of {shared.id} is refused: {error.cause}") from error
 
 
-def _voting(parameters: Any) -> Voting:
+def _voting(parameters: StepParameters) -> Voting:
     try:
         return Voting.of(from_step(parameters))
     except ParameterError as error:

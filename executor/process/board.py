@@ -7,6 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from protocol.agreement.lifecycle import ProcessState
+from protocol.ledger.processes import ChangeStatus, NodeProgress, ProcessStatus
+from protocol.ledger.tasks import TaskRecord
+
 ENDED = ("completed", "aborted")
 
 # The state of a task says what its node does next: the ledger hears of FIT when it begins, not when it ends.
@@ -41,15 +45,14 @@ class Board:
     iterations: int
     missing: list[str]
     rows: dict[str, Row]
+    changes: tuple[ChangeStatus, ...] = ()
 
     @classmethod
-    def of(cls, status: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]) -> "Board":
+    def of(cls, status: ProcessStatus, tasks: Mapping[str, TaskRecord]) -> "Board":
         """Make it from orchestration's Status and the next task of each node that has begun it."""
-        rows = {
-            entry["node"]: _row(entry, tasks.get(entry["node"]), status["status"])
-            for entry in status["nodes"]
-        }
-        return cls(status["process"], status["status"], status["iterations"], list(status["missing"]), rows)
+        rows = {entry.node: _row(entry, tasks.get(entry.node), status.status) for entry in status.nodes}
+        missing = list(status.missing)
+        return cls(status.process, status.status.value, status.iterations, missing, rows, status.changes)
 
     @property
     def ended(self) -> bool:
@@ -78,7 +81,7 @@ class Board:
     def _task(self, name: str, event: Mapping[str, Any]) -> str:
         action = ACTIONS[event["state"]]
         if event["state"] == "completed" and event["iteration"] < self.iterations - 1:
-            action = "between rounds"
+            action = "between iterations"
         row = Row(event["node"], event["organisation"], event["iteration"], action, _detail(event))
         self.rows[row.node] = row
         verb = {"TaskOpened": "FIT begins", "TaskShared": "SHARE", "TaskCompleted": "GET and CROP done"}
@@ -93,24 +96,23 @@ class Board:
         return f"{node} published its model of {event['estimators']} trees, {event['digest']}"
 
 
-def _row(entry: Mapping[str, Any], task: Mapping[str, Any] | None, status: str) -> Row:
-    node, organisation = entry["node"], entry["organisation"]
+def _row(entry: NodeProgress, task: TaskRecord | None, status: ProcessState) -> Row:
+    node, organisation = entry.node, entry.organisation
     if task is not None:
-        return Row(node, organisation, task["iteration"], ACTIONS[task["state"]], _attempt(task))
-    if entry["next"] is None:
-        gone = entry["left"] is not None
-        return Row(node, organisation, entry["completed"], "left" if gone else "done")
-    return Row(node, organisation, entry["next"], "" if status == "aborted" else "waiting")
+        return Row(node, organisation, task.iteration, ACTIONS[task.state], _attempt(task.attempt))
+    if entry.next is None:
+        return Row(node, organisation, entry.completed, "done" if entry.left is None else "left")
+    return Row(node, organisation, entry.next, "" if status is ProcessState.ABORTED else "waiting")
 
 
 def _detail(event: Mapping[str, Any]) -> str:
     if "offered" in event:
         return f"{event['offered']} offered, {event['created']} of them new"
-    return str(event["code"]) if event.get("code") else _attempt(event)
+    return str(event["code"]) if event.get("code") else _attempt(event.get("attempt", 1))
 
 
-def _attempt(task: Mapping[str, Any]) -> str:
-    return f"attempt {task['attempt']}" if task.get("attempt", 1) > 1 else ""
+def _attempt(number: int) -> str:
+    return f"attempt {number}" if number > 1 else ""
 
 
 def headline(board: Board) -> str:

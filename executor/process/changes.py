@@ -14,9 +14,10 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.ledger.proxies import Ledger, Submitted
 from executor.process.names import msp_id
-from executor.process.showing import subject_text, submitted
+from executor.process.output import subject_text, submitted
 from executor.reporting import json_option, reported
 from protocol.agreement.topology import Kind, Topology
+from protocol.ledger.processes import ChangeRecord
 
 _from = click.option("--from", "iteration", type=click.IntRange(0), help="The first iteration it holds for.")
 _scientist = caller_options("data-scientist")
@@ -106,11 +107,8 @@ def _topology(kind: str, edges: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _next_of(ledger: Ledger, process: str, node: str) -> int:
-    for entry in ledger.orchestration.status(process)["nodes"]:
-        if entry["node"] == node and entry["next"] is not None:
-            return int(entry["next"])
-    # The ledger knows better why this node cannot leave: unknown, gone, or done.
-    return 0
+    # The ledger knows better why a node without work left cannot leave: unknown, gone, or done.
+    return ledger.orchestration.status(process).next_of(node) or 0
 
 
 def _agreed_or_first(
@@ -120,20 +118,19 @@ def _agreed_or_first(
     if iteration is not None:
         return iteration
     status = ledger.orchestration.status(process)
-    for change in status["changes"]:
-        if change["kind"] == kind and not change["holds"] and change["subject"] == subject:
-            return int(change["iteration"])
-    begun = [entry[name] for entry in status["nodes"] for name in ("next", "completed")]
+    for change in status.changes:
+        if change.kind == kind and not change.holds and change.subject == subject:
+            return change.iteration
+    begun = [number for entry in status.nodes for number in (entry.next, entry.completed)]
     return max((number for number in begun if number is not None), default=0) + 1
 
 
-def _say(done: Submitted, process: str, *, as_json: bool) -> None:
+def _say(done: Submitted[ChangeRecord], process: str, *, as_json: bool) -> None:
     entry = done.answer
-    missing = [name for name in entry["needed"] if name not in entry["agreed"]]
-    state = "holds" if entry["holds"] else f"waits for {', '.join(missing)}"
-    what = f"{entry['kind']} {subject_text(entry)}"
-    line = f"{process}: {what} from iteration {entry['iteration']} {state}"
-    submitted(done, line, {"process": process, **entry, "missing": missing}, as_json=as_json)
+    missing = list(entry.missing)
+    state = "holds" if entry.holds else f"waits for {', '.join(missing)}"
+    line = f"{process}: {entry.kind} {subject_text(entry)} from iteration {entry.iteration} {state}"
+    submitted(done, line, {"process": process, **entry.to_dict(), "missing": missing}, as_json=as_json)
 
 
 COMMANDS: tuple[click.Command, ...] = (leave, join, topology, image)

@@ -8,8 +8,8 @@ import json
 import click
 
 from executor.caller import Caller, caller_options
-from executor.process import changes, proposing
-from executor.process.showing import board_of, board_text, brief, changes_text, processes_text, submitted
+from executor.process import changes, proposals
+from executor.process.output import board_of, board_text, brief, changes_text, processes_text, submitted
 from executor.reporting import json_option, reported
 
 STATUSES = ("proposed", "running", "completed", "aborted")
@@ -22,7 +22,7 @@ def process() -> None:
     """Agree on a process, follow it, change it, end it."""
 
 
-for command in (*proposing.COMMANDS, *changes.COMMANDS):
+for command in (*proposals.COMMANDS, *changes.COMMANDS):
     process.add_command(command)
 
 
@@ -76,8 +76,8 @@ def status(process_id: str, as_json: bool, caller: Caller) -> None:
         click.echo(json.dumps(shown))
         return
     click.echo(board_text(board))
-    if shown["changes"]:
-        click.echo(changes_text(shown["changes"]))
+    if board.changes:
+        click.echo(changes_text(board.changes))
 
 
 @process.command()
@@ -90,12 +90,12 @@ def show(process_id: str, as_json: bool, caller: Caller) -> None:
     with caller.ledger() as ledger:
         record = ledger.orchestration.get(process_id)
     if as_json:
-        click.echo(json.dumps(record))
+        click.echo(json.dumps(record.to_dict()))
         return
     import yaml  # noqa: PLC0415
 
-    click.echo(f"# {process_id} is {record['status']}; specification {record['specification_digest']}")
-    click.echo(yaml.safe_dump(record["specification"], sort_keys=False, allow_unicode=True), nl=False)
+    click.echo(f"# {process_id} is {record.status}; specification {record.specification_digest}")
+    click.echo(yaml.safe_dump(record.specification.to_dict(), sort_keys=False, allow_unicode=True), nl=False)
 
 
 @process.command(name="list")
@@ -107,7 +107,8 @@ def list_(wanted: str | None, as_json: bool, caller: Caller) -> None:
     """List the processes on the ledger."""
     with caller.ledger() as ledger:
         items = list(ledger.orchestration.list(wanted or ""))
-    click.echo(json.dumps({"processes": items}) if as_json else processes_text(items))
+    shown = {"processes": [item.to_dict() for item in items]}
+    click.echo(json.dumps(shown) if as_json else processes_text(items))
 
 
 @process.command()
@@ -122,7 +123,7 @@ def watch(process_id: str, seconds: float | None, as_json: bool, caller: Caller)
     A table on a terminal, lines elsewhere. Ends with exit code 1 if the process is aborted, and with 3 if
     --seconds pass first.
     """
-    from executor.process import watching  # noqa: PLC0415
+    from executor.process.watch import watch as follow  # noqa: PLC0415
 
     with caller.ledger() as ledger:
-        watching.watch(ledger, process_id, seconds, as_json=as_json)
+        follow(ledger, process_id, seconds, as_json=as_json)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from learner.outcome import Exit, StopError, ends_with
+from protocol.broker import frames
 from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
-
-_BLOCK = 1 << 16
 
 
 class Broker:
@@ -19,6 +18,7 @@ class Broker:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        self._read = frames.reader(connection.recv, StopError(Exit.BROKER, "the broker hung up"))
         self._asking = threading.Lock()
         self._over = False
 
@@ -41,12 +41,12 @@ class Broker:
         self._socket.close()
 
     def ask(self, request: Request) -> Answer:
-        """Send a request and return its answer; a refusal, or a broker that is gone, ends the round."""
+        """Send a request and return its answer; a refusal, or a broker that is gone, ends the task."""
         raw = request.to_bytes()
         with self._asking, ends_with(Exit.BROKER):
             try:
                 self._socket.sendall(raw)
-                answer = read_answer(self._exactly, request.verb)
+                answer = read_answer(self._read, request.verb)
             except BaseException:
                 self._over = True
                 raise
@@ -58,7 +58,7 @@ class Broker:
         return answer
 
     def watch(self, gone: Callable[[], None]) -> threading.Thread:
-        """Call `gone` when the other end hangs up while nothing is asked: nobody waits for this round."""
+        """Call `gone` when the other end hangs up while nothing is asked: nobody waits for this task."""
         thread = threading.Thread(target=self._watch, args=(gone,), name="watch", daemon=True)
         thread.start()
         return thread
@@ -71,12 +71,3 @@ class Broker:
         with self._asking:
             if not self._over:
                 gone()
-
-    def _exactly(self, size: int) -> bytes:
-        received = bytearray()
-        while len(received) < size:
-            block = self._socket.recv(min(size - len(received), _BLOCK))
-            if not block:
-                raise StopError(Exit.BROKER, "the broker hung up")
-            received += block
-        return bytes(received)

@@ -1,34 +1,16 @@
-"""How a round ends: one exit code per outcome (docs/formats/broker-v1.md)."""
+"""How a task ends here: by an exit code of the broker protocol, and words for people."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 
+from protocol.broker.exit_codes import LearnerExit as Exit
 from protocol.errors import AttestreeError
 
-
-class Exit(IntEnum):
-    """What the executor learns from the container's exit code alone."""
-
-    DONE = 0
-    TASK = 64
-    """The task, its parameters or its opening cannot be used."""
-    ROWS = 65
-    """The rows cannot be used."""
-    STATE = 66
-    """The state does not fit the task."""
-    TREES = 67
-    """The offered trees are refused."""
-    BROKER = 68
-    """The broker is gone, speaks another protocol, or answered with an error."""
-    KEY = 69
-    """The key is missing, short, long or not the opening's."""
-    INTERNAL = 70
-    """An error of the learner itself."""
+__all__ = ["Exit", "StopError", "ends_with", "need"]
 
 
 class StopError(Exception):
-    """The round ends here, with this exit code and these words."""
+    """The task ends here, with this exit code and these words."""
 
     def __init__(self, exit_code: Exit, words: str) -> None:
         super().__init__(exit_code, words)
@@ -37,7 +19,7 @@ class StopError(Exception):
 
 @contextmanager
 def ends_with(exit_code: Exit) -> Iterator[None]:
-    """Let whatever is refused, or cannot be read, within this block end the round with one code."""
+    """Let whatever is refused, or cannot be read, within this block end the task with one code."""
     try:
         yield
     except AttestreeError as error:
@@ -47,6 +29,6 @@ def ends_with(exit_code: Exit) -> Iterator[None]:
 
 
 def need(condition: bool, exit_code: Exit, words: str) -> None:
-    """Return if the condition holds; end the round otherwise."""
+    """Return if the condition holds; end the task otherwise."""
     if not condition:
         raise StopError(exit_code, words)

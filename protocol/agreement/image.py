@@ -64,6 +64,11 @@ class Image:
         found = Fields(record, "an image", _FIELDS)
         return cls.parse(**{name: found.text(name) for name in _FIELDS})
 
+    @property
+    def by_digest(self) -> str:
+        """What an engine pulls: the repository and the digest of the manifest, no tag."""
+        return f"{self.repository}@{self.manifest_digest}"
+
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the fields as they stand in the ledger's record."""
         return {

@@ -27,6 +27,7 @@ Check: TypeAlias = Callable[[Header, list[int]], None]
 """Looks at a header, without `blobs`, and at the lengths of the blobs before any blob is read."""
 
 _PREFIX = struct.Struct("<BI")
+_BLOCK = 1 << 16
 
 
 def encode(header: Mapping[str, canonical.Record], blobs: Sequence[bytes] = ()) -> bytes:
@@ -50,6 +51,21 @@ def read(source: Read, check: Check) -> tuple[Header, tuple[bytes, ...]]:
     header, lengths = _parse(_exactly(source, length))
     check(header, lengths)
     return header, tuple(_exactly(source, size) for size in lengths)
+
+
+def reader(receive: Read, hung_up: Exception) -> Read:
+    """Read exactly so many bytes with a function that may return fewer, and none at the end."""
+
+    def exactly(size: int) -> bytes:
+        received = bytearray()
+        while len(received) < size:
+            block = receive(min(size - len(received), _BLOCK))
+            if not block:
+                raise hung_up
+            received += block
+        return bytes(received)
+
+    return exactly
 
 
 def decode(raw: bytes, check: Check) -> tuple[Header, tuple[bytes, ...]]:

@@ -142,6 +142,16 @@ class Head(LedgerRecord):
     ensemble_digest: Annotated[Digest, "digest of the ensemble it left"]
 
 
+HISTORIES: dict[str, type[LedgerRecord]] = {
+    "task": TaskRecord,
+    "slot": SlotRecord,
+    "share": ShareRecord,
+    "result": ResultRecord,
+    "head": Head,
+}
+"""The kinds of keys whose history the execution record shows, each with its record."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing(LedgerRecord):
     """Where a node stands; null throughout before its first completed task."""

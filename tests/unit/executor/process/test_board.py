@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from executor.process.board import Board, headline
-from executor.process.showing import board_text, changes_text, subject_text
+from executor.process.output import board_text, changes_text, subject_text
 
 NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
 

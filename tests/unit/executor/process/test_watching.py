@@ -10,7 +10,7 @@ import pytest
 from executor.errors import DeadlineError, RoundError
 from executor.ledger.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
-from executor.process.watching import watch
+from executor.process.watch import watch
 
 STATUS = {
     "process": "p",

@@ -10,6 +10,8 @@ from executor.model.content import Members
 from learning.errors import ParameterError
 from learning.options import from_step
 from protocol.agreement.process import Specification
+from protocol.ledger.common import HistoryEntry
+from protocol.ledger.models import AccessRecord, ModelBrief, ModelRecord
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,11 @@ class Contribution:
         return asdict(self)
 
 
-def vote_cap(specification: Specification, record: Mapping[str, Any]) -> float | None:
+def vote_cap(specification: Specification, record: ModelRecord) -> float | None:
     """Return the cap on an origin's vote that the process agreed on; none for another learner's options."""
-    step, _ = specification.step_at(record["iteration"])
+    step, _ = specification.step_at(record.iteration)
     try:
-        return from_step(step.parameters_of(record["node"])).vote_cap
+        return from_step(step.parameters_of(record.node)).vote_cap
     except ParameterError:
         return None
 
@@ -52,17 +54,17 @@ def contributions(
     ]
 
 
-def model_text(record: Mapping[str, Any], parts: Sequence[Contribution]) -> str:
+def model_text(record: ModelRecord, parts: Sequence[Contribution]) -> str:
     """Return the record of a model in lines, and the table of its origins."""
-    image, published = record["image"], record["published"]
+    published = record.published
     lines = [
-        f"{record['process']}/{record['node']} of {record['owner']}",
-        f"digest      {record['digest']}",
-        f"trees       {len(record['estimators'])} after iteration {record['iteration']}",
-        f"image       {image['name']}:{image['version']}",
-        f"result      {record['result']}",
-        f"published   {published['time']} by {published['identity']}, transaction {published['tx']}",
-        *(f"metric      {name} {value}" for name, value in sorted(record["metrics"].items())),
+        f"{record.process}/{record.node} of {record.owner}",
+        f"digest      {record.digest}",
+        f"trees       {len(record.estimators)} after iteration {record.iteration}",
+        f"image       {record.image.name}:{record.image.version}" if record.image else "",
+        f"result      {record.result}",
+        f"published   {published.time} by {published.identity}, transaction {published.tx}",
+        *(f"metric      {name} {value}" for name, value in sorted(record.metrics.items())),
     ]
     rows = [
         (part.origin, part.organisation, str(part.trees), plain(part.share), plain(part.vote))
@@ -72,41 +74,35 @@ def model_text(record: Mapping[str, Any], parts: Sequence[Contribution]) -> str:
     return "\n".join(lines) + "\n\n" + Grid("Contribution by origin", columns, rows).text()
 
 
-def models_text(items: Iterable[Mapping[str, Any]]) -> str:
+def models_text(items: Iterable[ModelBrief]) -> str:
     """Return a table of models in brief."""
     rows = [
-        (
-            item["process"],
-            item["node"],
-            item["owner"],
-            str(item["size"]),
-            item["published"]["time"],
-            item["digest"],
-        )
+        (item.process, item.node, item.owner, str(item.size), item.published.time, str(item.digest))
         for item in items
     ]
     columns = ("Process", "Node", "Owner", "Trees", "Published", "Digest")
     return Grid("Models", columns, rows, figures=False).text() if rows else "no model"
 
 
-def access_text(record: Mapping[str, Any]) -> str:
+def access_text(record: AccessRecord) -> str:
     """Return a table of those who may read a model."""
-    rows = [(record["owner"], "owner", "", "")]
+    rows = [(record.owner, "owner", "", "")]
     rows += [
-        (name, "granted", entry["expires"] or "never", entry["by"]["time"])
-        for name, entry in sorted(record["organisations"].items())
-        if name != record["owner"]
+        (name, "granted", given.expires or "never", given.by.time)
+        for name, given in sorted(record.organisations.items())
+        if name != record.owner
     ]
-    title = f"Access to {record['process']}/{record['node']}"
+    title = f"Access to {record.process}/{record.node}"
     return Grid(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False).text()
 
 
-def history_text(changes: Iterable[Mapping[str, Any]]) -> str:
+def history_text(changes: Iterable[HistoryEntry[AccessRecord]]) -> str:
     """Return the changes of access in lines, newest first."""
     lines = []
     for entry in changes:
-        change = entry["value"]["change"]
-        whom = change["organisation"] or "the consortium"
-        until = f" until {change['expires']}" if change["expires"] else ""
-        lines.append(f"{entry['time']} {change['action']} {whom}{until}, transaction {entry['tx']}")
+        if entry.value is not None:
+            change = entry.value.change
+            until = f" until {change.expires}" if change.expires else ""
+            what = f"{change.action} {change.organisation}{until}"
+            lines.append(f"{entry.time} {what}, transaction {entry.tx}")
     return "\n".join(lines)

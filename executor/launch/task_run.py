@@ -1,4 +1,4 @@
-"""One round: open the task, run its container, relay what it signs, wipe the key.
+"""One task: open it, run its container, relay what it signs, wipe the key.
 
 1. Make a key pair and write down what is about to exist.
 2. Open the task: the commitment to code, inputs, parameters and key is on the ledger before anything runs.
@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from executor.errors import DeadlineError, IntegrityError, RoundError
-from executor.launch.broker import Broker
-from executor.launch.desk import TaskDesk
-from executor.launch.plan import Bench, Plan
+from executor.launch.broker import BrokerServer
+from executor.launch.plan import TaskPlan
+from executor.launch.relay import TaskRelay
+from executor.launch.session import NodeSession
 from executor.launch.store import Journal, NodeStore
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
+from protocol.broker.exit_codes import LearnerExit
 from protocol.broker.messages import Refusal
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
@@ -30,22 +32,12 @@ from protocol.task.opening import TaskId
 from protocol.task.result import TaskResult
 
 READABLE = 0o444
-"""For the user in the container, who is none of the host's; the directory around it is private."""
-
-_EXITS = {
-    64: "it could not use the task or its parameters",
-    65: "it could not use the rows",
-    66: "the state did not fit the task",
-    67: "it refused the trees it was offered",
-    68: "the broker was gone or refused it",
-    69: "it could not use its key",
-    70: "it failed within",
-}
+"""For the container's user, who does not exist on the host; the directory around it is private."""
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What one round came to."""
+class TaskSummary:
+    """What one task came to."""
 
     task: TaskId
     result: TaskResult
@@ -72,32 +64,32 @@ class Summary:
         }
 
 
-def run_round(plan: Plan, bench: Bench, tell: Callable[[str], None]) -> Summary:
+def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) -> TaskSummary:
     """Run the planned task to its completion on the ledger, or close it there with its cause."""
-    began, task = time.monotonic(), plan.terms.task
+    began, task = time.monotonic(), plan.task.id
     key = bytearray(os.urandom(KEY_BYTES))
     opening = plan.opening(SigningKey(bytes(key)).verify_key)
-    name = container_name(bench.labels, task)
-    bench.store.begin(Journal(task.iteration, str(opening.public_key), name))
-    seconds = min(bench.seconds, float(plan.terms.context["task_seconds"]))
-    with laid_out(plan, bench.store) as directory:
+    name = container_name(session.labels, task)
+    session.store.begin(Journal(task.iteration, str(opening.public_key), name))
+    seconds = min(session.seconds, float(plan.context.task_seconds))
+    with laid_out(plan, session.store) as directory:
         tell("opening the task")
-        opened = bench.ledger.execution.open_task(task, opening).receipt
-        desk = TaskDesk(plan, opening, bench.ledger, bench.store, seconds, tell)
+        opened = session.ledger.execution.open_task(task, opening).receipt
+        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
         try:
-            learner_seconds = _run_container(bench, desk, directory, key, name)
+            learner_seconds = _run_container(session, relay, directory, key, name)
         except AttestreeError as error:
-            _close(bench, task, error)
+            _close(session, task, error)
             raise
         finally:
             key[:] = bytes(len(key))
-    bench.store.ended()
-    assert desk.result is not None  # noqa: S101
-    assert desk.completed is not None  # noqa: S101
-    receipts = {"open": opened, "share": desk.shared, "complete": desk.completed}
+    session.store.ended()
+    assert relay.result is not None  # noqa: S101
+    assert relay.completed is not None  # noqa: S101
+    receipts = {"open": opened, "share": relay.shared, "complete": relay.completed}
     transactions = {verb: receipt.tx_id for verb, receipt in receipts.items() if receipt is not None}
-    block, seconds = desk.completed.block, time.monotonic() - began
-    return Summary(task, desk.result, transactions, block, seconds, learner_seconds)
+    block, seconds = relay.completed.block, time.monotonic() - began
+    return TaskSummary(task, relay.result, transactions, block, seconds, learner_seconds)
 
 
 def container_name(labels: dict[str, str], task: TaskId) -> str:
@@ -106,7 +98,7 @@ def container_name(labels: dict[str, str], task: TaskId) -> str:
 
 
 @contextmanager
-def laid_out(plan: Plan, store: NodeStore) -> Iterator[Path]:
+def laid_out(plan: TaskPlan, store: NodeStore) -> Iterator[Path]:
     """Lay out what the container reads; the rows are a copy, so nothing can change under the learner."""
     directory = run_directory(store)
     shutil.rmtree(directory, ignore_errors=True)
@@ -122,35 +114,37 @@ def laid_out(plan: Plan, store: NodeStore) -> Iterator[Path]:
 
 
 def run_directory(store: NodeStore) -> Path:
-    """Where a round lays out what its container reads."""
+    """Where a task lays out what its container reads."""
     return store.directory / "run"
 
 
-def _run_container(bench: Bench, desk: TaskDesk, directory: Path, key: bytearray, name: str) -> float:
-    plan = desk.plan
+def _run_container(
+    session: NodeSession, relay: TaskRelay, directory: Path, key: bytearray, name: str
+) -> float:
+    plan = relay.plan
     state = directory / "state" if plan.state is not None else None
     socket = directory / "broker.sock"
-    with Broker(socket, desk, shares=bool(plan.terms.context["neighbours"])) as broker:
+    with BrokerServer(socket, relay, shares=bool(plan.context.neighbours)) as broker:
         mounts = Mounts(directory / "rows", state, socket)
-        with Container.create(bench.client, plan.profile, mounts, bench.labels, name) as container:
+        with Container.create(session.client, plan.profile, mounts, session.labels, name) as container:
             container.start(key)
-            if bench.stopping.is_set():  # whoever stops kills what runs by then, and this may have come later
+            if session.stopping.is_set():  # whoever stops kills what runs by then: this may have come later
                 container.kill()
-            outcome = container.wait(desk.seconds)
-    _judge(outcome, broker.failure, desk, bench)
+            outcome = container.wait(relay.seconds)
+    _judge(outcome, broker.failure, relay, session)
     return broker.learner_seconds
 
 
-def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk, bench: Bench) -> None:
+def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, session: NodeSession) -> None:
     """Return if the result is on the ledger, whatever the container did then; else say why it is not."""
-    if desk.completed is not None:
+    if relay.completed is not None:
         return
-    if bench.stopping.is_set():
+    if session.stopping.is_set():
         raise interrupted()
     if outcome.timed_out:
         raise DeadlineError(
             "LEARNER_TIMEOUT",
-            f"the learner had not completed after {desk.seconds:.0f} s and was killed",
+            f"the learner had not completed after {relay.seconds:.0f} s and was killed",
             "Give it more time with --timeout, or look for a neighbour that does not share.",
         )
     if failure is not None:
@@ -167,29 +161,34 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, desk: TaskDesk, ben
             "the learner ended well and gave no result",
             f"Do not use this image: it does not keep to docs/formats/broker-v1.md.{tail}",
         )
-    meaning = _EXITS.get(outcome.exit_code, "it failed")
+    meaning = LearnerExit.meaning_of(outcome.exit_code)
     raise RoundError(
         "LEARNER_FAILED",
         f"the learner ended with {outcome.exit_code}: {meaning}",
-        f"See why in its last lines; a launch begins the round anew.{tail}",
+        f"See why in its last lines; a launch begins the task anew.{tail}",
     )
 
 
 def interrupted() -> RoundError:
-    """Say that the operator ended the round."""
+    """Say that the operator ended the task."""
     return RoundError(
-        "INTERRUPTED", "the operator stopped the executor", "Launch again: the round begins anew."
+        "INTERRUPTED", "the operator stopped the executor", "Launch again: the task begins anew."
     )
 
 
-def _close(bench: Bench, task: TaskId, error: AttestreeError) -> None:
+def refuse(session: NodeSession, task: TaskId, error: IntegrityError) -> None:
+    """Record on the ledger that this node refused to run a task, and what it found."""
+    session.ledger.execution.refuse(task, error.code, error.evidence)
+
+
+def _close(session: NodeSession, task: TaskId, error: AttestreeError) -> None:
     """Record on the ledger why the task came to nothing; if that fails too, the next start sees to it."""
     try:
         if isinstance(error, IntegrityError):
-            bench.ledger.execution.refuse(task, error.code, error.evidence)
+            refuse(session, task, error)
         else:
             # In words that fit a record: a cause may quote what the learner wrote.
-            bench.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
+            session.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
     except AttestreeError:
         return
-    bench.store.ended()
+    session.store.ended()

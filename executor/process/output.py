@@ -9,14 +9,17 @@ import click
 from executor.experiment.tables import Grid
 from executor.ledger.proxies import Ledger, Submitted
 from executor.process.board import Board, headline
+from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.plan import ChangeKind
 from protocol.errors import StateError
+from protocol.ledger.processes import ChangeRecord, ChangeStatus, ProcessBrief, ProcessRecord
+from protocol.ledger.tasks import TaskRecord
 from protocol.task.opening import TaskId
 
 COLUMNS = ("Node", "Organisation", "Iteration", "Action", "Detail")
-_TASK = ("node", "iteration", "state", "attempt", "expires")
 
 
-def submitted(done: Submitted, line: str, shown: Mapping[str, Any], *, as_json: bool) -> None:
+def submitted(done: Submitted[Any], line: str, shown: Mapping[str, Any], *, as_json: bool) -> None:
     """Say what a transaction did, and which one it was."""
     if as_json:
         receipt = {"transaction": done.receipt.tx_id, "block": done.receipt.block}
@@ -25,26 +28,34 @@ def submitted(done: Submitted, line: str, shown: Mapping[str, Any], *, as_json: 
         click.echo(f"{line} (transaction {done.receipt.tx_id[:16]}…, block {done.receipt.block})")
 
 
-def brief(record: Mapping[str, Any]) -> dict[str, Any]:
+def brief(record: ProcessRecord) -> dict[str, Any]:
     """Return of a process's record what a command that changed it shows."""
+    shown = record.to_dict()
     names = ("process", "status", "specification_digest", "ended")
-    return {**{name: record[name] for name in names}, "accepted": sorted(record["accepted"])}
+    return {**{name: shown[name] for name in names}, "accepted": sorted(record.accepted)}
 
 
 def board_of(ledger: Ledger, process: str) -> tuple[Board, dict[str, Any]]:
-    """Read where a process and the task of each of its nodes stand; the answers come along as they were."""
+    """Read where a process and the task of each of its nodes stand, and how `--json` shows it."""
     status = ledger.orchestration.status(process)
     tasks = {}
-    if status["status"] == "running":
-        for entry in status["nodes"]:
-            task = None if entry["next"] is None else _task(ledger, process, entry["node"], entry["next"])
+    if status.status is ProcessState.RUNNING:
+        for entry in status.nodes:
+            task = None if entry.next is None else _task(ledger, process, entry.node, entry.next)
             if task is not None:
-                tasks[entry["node"]] = task
-    shown = {
-        **status,
-        "tasks": [{name: task[name] for name in _TASK if name in task} for task in tasks.values()],
-    }
+                tasks[entry.node] = task
+    shown = {**status.to_dict(), "tasks": [_shown(task) for task in tasks.values()]}
     return Board.of(status, tasks), shown
+
+
+def _shown(task: TaskRecord) -> dict[str, Any]:
+    return {
+        "node": task.node,
+        "iteration": task.iteration,
+        "state": task.state.value,
+        "attempt": task.attempt,
+        "expires": task.expires,
+    }
 
 
 def board_text(board: Board) -> str:
@@ -66,37 +77,37 @@ def cells(board: Board) -> list[tuple[str, ...]]:
     ]
 
 
-def changes_text(changes: Iterable[Mapping[str, Any]]) -> str:
+def changes_text(changes: Iterable[ChangeStatus]) -> str:
     """Return the changes of a process as lines, those that wait for agreement with whose."""
     lines = []
     for change in changes:
-        waiting = "" if change["holds"] else f", waiting for {', '.join(change['missing'])}"
-        what = f"{change['kind']} {subject_text(change)} from iteration {change['iteration']}"
-        lines.append(f"change {change['number']}: {what}{waiting}")
+        waiting = "" if change.holds else f", waiting for {', '.join(change.missing)}"
+        what = f"{change.kind} {subject_text(change)} from iteration {change.iteration}"
+        lines.append(f"change {change.number}: {what}{waiting}")
     return "\n".join(lines)
 
 
-def subject_text(change: Mapping[str, Any]) -> str:
+def subject_text(change: ChangeRecord | ChangeStatus) -> str:
     """Say what a change is about: a node and whose it is, a topology, a version."""
-    subject = change["subject"]
-    if change["kind"] == "topology":
+    subject = change.subject
+    if change.kind is ChangeKind.TOPOLOGY:
         edges = "".join(f" {a}:{b}" for a, b in subject.get("edges", ()))
         return f"{subject['kind']}{edges}"
-    if change["kind"] == "image":
+    if change.kind is ChangeKind.IMAGE:
         return str(subject["version"])
     owner = f" of {subject['organisation']}" if "organisation" in subject else ""
     return f"{subject['node']}{owner}"
 
 
-def processes_text(items: Iterable[Mapping[str, Any]]) -> str:
+def processes_text(items: Iterable[ProcessBrief]) -> str:
     """Return a table of processes in brief."""
     rows = [
         (
-            item["process"],
-            item["status"],
-            ", ".join(item["organisations"]),
-            item["created"]["time"],
-            item["description"][:60],
+            item.process,
+            item.status.value,
+            ", ".join(item.organisations),
+            item.created.time,
+            item.description[:60],
         )
         for item in items
     ]
@@ -104,7 +115,7 @@ def processes_text(items: Iterable[Mapping[str, Any]]) -> str:
     return Grid("Processes", columns, rows, figures=False).text() if rows else "no process"
 
 
-def _task(ledger: Ledger, process: str, node: str, iteration: int) -> dict[str, Any] | None:
+def _task(ledger: Ledger, process: str, node: str, iteration: int) -> TaskRecord | None:
     try:
         return ledger.execution.get_task(TaskId(process, node, iteration))
     except StateError as error:

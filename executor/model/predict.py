@@ -1,4 +1,4 @@
-"""Taking a model away and scoring rows with it, once it is known to be what its digest says."""
+"""`executor model predict`: scoring rows with a model, once it is known to be what its digest says."""
 
 import csv
 import json
@@ -11,70 +11,12 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
+from executor.model.export import schema_of, spec_option
 from executor.reporting import json_option, reported
 
 if TYPE_CHECKING:
     from executor.model.content import Model
     from protocol.agreement.schema import FeatureSchema
-
-FORMATS = ("json", "npz", "onnx")
-
-_scientist = caller_options("data-scientist")
-_spec = click.option(
-    "--spec",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The federation file, for the names of the features.",
-)
-
-
-@click.command()
-@click.argument("process")
-@click.argument("node")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The directory to write to. [default: PROCESS-NODE]",
-)
-@click.option("--format", "formats", multiple=True, type=click.Choice(FORMATS), help="[default: all three]")
-@_spec
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@json_option
-@_scientist
-@reported
-def export(
-    *,
-    process: str,
-    node: str,
-    out: Path | None,
-    formats: tuple[str, ...],
-    spec: Path | None,
-    force: bool,
-    as_json: bool,
-    caller: Caller,
-) -> None:
-    """Write the model of NODE as plain JSON, npz and ONNX, after checking every tree against its digest."""
-    from executor.model.content import fetch  # noqa: PLC0415
-    from executor.model.files import write  # noqa: PLC0415
-
-    folder = out or Path(f"{process}-{node}")
-    paths = {kind: folder / f"model.{kind}" for kind in formats or FORMATS}
-    for path in paths.values():
-        if path.exists() and not force:
-            raise UsageError("EXPORT_EXISTS", f"{path} is there", "Choose another --out, or give --force")
-    with caller.ledger() as ledger:
-        found = fetch(ledger, process, node)
-    schema = None if spec is None else _schema_of(spec, found)
-    made = {kind: _made(kind, found, schema) for kind in paths}
-    folder.mkdir(parents=True, exist_ok=True)
-    for kind, path in paths.items():
-        write(path, made[kind])
-    if as_json:
-        files = {kind: {"path": str(path), "bytes": len(made[kind])} for kind, path in paths.items()}
-        click.echo(json.dumps({"digest": str(found.digest), "trees": len(found.ensemble), "files": files}))
-    else:
-        click.echo(f"{process}/{node}: {len(found.ensemble)} trees, each as its digest says; {found.digest}")
-        for kind, path in paths.items():
-            click.echo(f"{path} ({len(made[kind])} bytes)")
 
 
 @click.command()
@@ -84,7 +26,7 @@ def export(
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file. [default: stdout]")
 @click.option("--label", default="Class", show_default=True, help="The label column of the process.")
 @click.option("--drop", multiple=True, help="A column of DATA that is no feature.")
-@_spec
+@spec_option
 @click.option("--keep", multiple=True, help="A column of DATA to carry into the result, such as an id.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Another threshold than the process's.")
 @click.option(
@@ -121,7 +63,7 @@ def predict(
 
     found, schema = _model(caller, process, node, file)
     if spec is not None:
-        schema = _schema_of(spec, found)
+        schema = schema_of(spec, found)
     if schema is None:
         schema = rows.find_schema(data, label, drop, found.schema_digest)
     read = rows.read(data, schema, keep)
@@ -151,32 +93,11 @@ def predict(
             click.echo(f"against the labels: {told}", err=True)
 
 
-COMMANDS: tuple[click.Command, ...] = (export, predict)
-
-
 def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
     from executor.experiment.metrics import TITLES, measure  # noqa: PLC0415
 
     found = measure(labels, scores, threshold)
     return {title: getattr(found, name) for name, title in TITLES.items()}
-
-
-def _made(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:
-    """Return the bytes of one format, checked against the model."""
-    from executor.model import checking, files  # noqa: PLC0415
-
-    if kind == "json":
-        raw = files.to_json(model, schema)
-        files.from_json(raw, "model.json")
-    elif kind == "npz":
-        raw = files.to_npz(model)
-        checking.check_npz(raw, model)
-    else:
-        from executor.model.graph import to_onnx  # noqa: PLC0415
-
-        raw = to_onnx(model, None if schema is None else schema.features)
-        checking.check_onnx(raw, model)
-    return raw
 
 
 def _model(
@@ -199,19 +120,6 @@ def _model(
             "Name the model that the file holds, or give its file",
         )
     return model, schema
-
-
-def _schema_of(spec: Path, model: "Model") -> "FeatureSchema":
-    from executor.process.federation import load  # noqa: PLC0415
-
-    schema = load(spec).features
-    if schema is None or schema.digest != model.schema_digest:
-        raise UsageError(
-            "SPEC_FEATURES",
-            f"{spec} does not name the features that {model.process} agreed on",
-            "Give the federation file that the process was made from",
-        )
-    return schema
 
 
 def _write(out: Path | None, keep: tuple[str, ...], kept: Any, scores: Any, decisions: Any) -> None:

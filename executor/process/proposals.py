@@ -7,7 +7,7 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
-from executor.process.showing import brief, submitted
+from executor.process.output import brief, submitted
 from executor.reporting import json_option, reported
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
@@ -56,7 +56,7 @@ def create(
         return
     with caller.ledger() as ledger:
         done = ledger.orchestration.create(specification.to_dict())
-    _check_same(done.answer["specification_digest"], digest)
+    _check_same(str(done.answer.specification_digest), digest)
     waiting = ", ".join(specification.organisations)
     line = f"{specification.process} is proposed as {digest}; to be accepted by {waiting}"
     submitted(done, line, brief(done.answer), as_json=as_json)
@@ -93,10 +93,9 @@ def accept(
         wanted = _specification(spec, process_id, image, any_options).digest
     with caller.ledger() as ledger:
         if wanted is None:
-            wanted = Digest.parse(ledger.orchestration.get(process_id)["specification_digest"])
+            wanted = ledger.orchestration.get(process_id).specification_digest
         done = ledger.orchestration.accept(process_id, wanted)
-    accepted = done.answer["accepted"]
-    missing = [name for name in done.answer["specification"]["organisations"] if name not in accepted]
+    missing = list(done.answer.missing)
     waiting = f"waiting for {', '.join(missing)}" if missing else "all organisations have, it can start"
     line = f"{process_id} is accepted as {wanted}; {waiting}"
     submitted(done, line, {**brief(done.answer), "missing": missing}, as_json=as_json)

@@ -14,7 +14,7 @@ from executor.errors import DeadlineError, RoundError
 from executor.ledger.following import Announcement, Follower
 from executor.ledger.proxies import Ledger
 from executor.process.board import Board, headline
-from executor.process.showing import COLUMNS, board_of, board_text, cells
+from executor.process.output import COLUMNS, board_of, board_text, cells
 
 CHAINCODES = ("orchestration", "execution-record", "model")
 FOREVER = 365 * 86_400.0

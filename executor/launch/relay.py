@@ -1,0 +1,129 @@
+"""Answers a learner's four verbs: verifies what it signed, relays it, brings back what the ledger has."""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from executor.launch.plan import TaskPlan
+from executor.launch.store import NodeStore
+from executor.ledger.proxies import Ledger
+from executor.ledger.transport import Receipt
+from executor.ledger.waiting import wait_until
+from protocol.broker.answers import SlotsAnswer, TaskAnswer
+from protocol.digest import Digest
+from protocol.errors import RecordError, StateError
+from protocol.identifiers import EstimatorId
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.processes import TaskContext
+from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.result import Offer, TaskResult
+from protocol.task.state import StateRecord
+from protocol.task.statement import Action, verify_statement
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+
+
+@dataclass
+class TaskRelay:
+    """Stands between the learner of one task and the ledger; what came of it is kept for the summary."""
+
+    plan: TaskPlan
+    opening: Opening
+    ledger: Ledger
+    store: NodeStore
+    seconds: float
+    tell: Callable[[str], None]
+    shared: Receipt | None = field(default=None, init=False)
+    completed: Receipt | None = field(default=None, init=False)
+    result: TaskResult | None = field(default=None, init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
+
+    @property
+    def context(self) -> TaskContext:
+        """What the process agreed on for the task."""
+        return self.plan.context
+
+    @property
+    def id(self) -> TaskId:
+        """Which task."""
+        return self.plan.task.id
+
+    def task(self) -> TaskAnswer:
+        """Say which task to run, in the ledger's words."""
+        self.tell("FIT")
+        return TaskAnswer(self.id, self.context.neighbours, self.context.parameters.to_dict(), self.opening)
+
+    def share(self, signature: bytes, share: bytes) -> None:
+        """SHARE: verify the signature here too, so that a broken learner costs no transaction."""
+        self._verify(Action.SHARE, share, signature)
+        self.plan.dataset.unchanged()
+        self.tell(f"SHARE, {len(share)} bytes")
+        self.shared = self.ledger.execution.share(self.id, share, signature).receipt
+
+    def slots(self) -> SlotsAnswer:
+        """GET: what the neighbours offer; in a synchronous process, once each of them has shared."""
+        offers = self._wait_for_offers() if self.context.synchronous else self._slots_now()
+        ids = sorted({estimator_id for offer in offers for estimator_id in offer.ids})
+        self.tell(f"GET, {len(ids)} estimators from {len(offers)} neighbours")
+        return SlotsAnswer(tuple(offers), Share(tuple(self._estimators(ids))).to_bytes())
+
+    def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
+        """Keep the state, then complete: the ledger must never name a state that is lost."""
+        self._verify(Action.COMPLETE, result, signature)
+        read = TaskResult.from_bytes(result)
+        record = StateRecord.from_bytes(state, self.context.limits)
+        if Digest.of(state) != read.state or record.ensemble_digest != read.ensemble_digest:
+            raise RecordError("RECORD_VALUE", "the state is not the one that the result names")
+        self.plan.dataset.unchanged()
+        self.store.keep_state(state)
+        self.tell(f"completing with an ensemble of {len(read.ensemble)}")
+        self.completed = self.ledger.execution.complete(self.id, result, signature).receipt
+        self.result = read
+
+    def stop(self) -> None:
+        """Wait for nobody any more: the learner is gone."""
+        self._stopped.set()
+
+    def _verify(self, action: Action, payload: bytes, signature: bytes) -> None:
+        said = statement(self.id, self.opening, action, Digest.of(payload))
+        verify_statement(self.opening.public_key, said, signature)
+
+    def _wait_for_offers(self) -> list[Offer]:
+        waiting: tuple[str, ...] = ()
+
+        def check() -> list[Offer] | None:
+            nonlocal waiting
+            found = self.ledger.execution.offers(self.id)
+            if not found.missing:
+                return _by_sender(found.slots)
+            if found.missing != waiting:
+                self.tell(f"waiting for {', '.join(found.missing)}")
+                waiting = found.missing
+            self.ledger.orchestration.task_context(self.id).check_running()
+            return None
+
+        return wait_until(
+            self.ledger, self.id.process, check, self.seconds, "the neighbours", stop=self._stopped
+        )
+
+    def _slots_now(self) -> list[Offer]:
+        found = self.ledger.execution.slots(self.id.process, self.id.node)
+        return _by_sender(slot.offer for slot in found if slot.sender in self.context.neighbours)
+
+    def _estimators(self, ids: list[EstimatorId]) -> list[Estimator]:
+        """Fetch estimators by id; those of an initial model are with the model."""
+        found = self._decoded(self.ledger.execution.estimators(self.id.process, ids).estimators)
+        initial = self.context.parameters.initial_model
+        if len(found) < len(ids) and initial is not None:
+            found = self._decoded(self.ledger.models.trees(initial.process, initial.node)) | found
+        lost = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
+        if lost:
+            raise StateError("ESTIMATOR_UNKNOWN", f"{', '.join(lost[:5])} is offered and not on the ledger")
+        return [found[estimator_id] for estimator_id in ids]
+
+    def _decoded(self, estimators: Iterable[SharedEstimator]) -> dict[EstimatorId, Estimator]:
+        return {shared.id: shared.decode(self.context.limits) for shared in estimators}
+
+
+def _by_sender(offers: Iterable[Offer]) -> list[Offer]:
+    return sorted(offers, key=lambda offer: offer.sender)
