@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.network import PROJECT, ROOT, beside, containers, done, peer, run
+from support.network import PROJECT, ROOT, containers, done, peer, run
 
 pytestmark = pytest.mark.alone
 
@@ -89,28 +89,25 @@ def test_missing_permission_on_the_socket_is_named(tmp_path: Path) -> None:
 
 
 def test_taken_port_is_named_with_its_process() -> None:
-    other = beside("other")
-    name, port = other["ATTESTREE_PROJECT"], f"{other['ATTESTREE_PORTS']}151"
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(port)))
+        taken.bind(("127.0.0.1", 27151))
         taken.listen()
-        ran = run("network/up.sh", **other)
+        ran = run("network/up.sh", ATTESTREE_PROJECT="attestree-other", ATTESTREE_PORTS="27")
     assert ran.returncode == 1
-    assert f"port {port} is taken" in ran.stderr
+    assert "port 27151 is taken" in ran.stderr
     assert str(os.getpid()) in ran.stderr
-    assert containers(name) == {}
-    assert not (ROOT / "network/state" / name).exists()
+    assert containers("attestree-other") == {}
+    assert not (ROOT / "network/state/attestree-other").exists()
 
 
 @pytest.mark.parametrize(("fabric", "cause"), [("2.5.9", "Fabric 2.5.9"), ("3.1.1", "another network")])
 def test_volume_of_another_network_is_never_started_upon(fabric: str, cause: str) -> None:
-    other = beside(uuid.uuid4().hex[:8])
-    project = other["ATTESTREE_PROJECT"]
+    project = f"attestree-{uuid.uuid4().hex[:8]}"
     volume = f"{project}_peer.org1"
     labels = (f"attestree.network={project}", f"attestree.fabric={fabric}", "attestree.id=elsewhere")
     done("docker", "volume", "create", *(f"--label={label}" for label in labels), volume)
     try:
-        ran = run("network/up.sh", **other)
+        ran = run("network/up.sh", ATTESTREE_PROJECT=project, ATTESTREE_PORTS="27")
         assert ran.returncode == WRONG_STATE
         assert cause in ran.stderr
         assert volume in done("docker", "volume", "ls", "-q")

@@ -5,12 +5,11 @@ import signal
 import subprocess
 
 import pytest
-from support.network import ROOT, beside, containers, done, run
+from support.network import ROOT, containers, done, run
 
 pytestmark = pytest.mark.alone
 
-SMALL = beside("small")
-NAME = SMALL["ATTESTREE_PROJECT"]
+SMALL = {"ATTESTREE_PROJECT": "attestree-small", "ATTESTREE_PORTS": "27"}
 
 
 def test_interrupted_up_resumes() -> None:
@@ -18,16 +17,16 @@ def test_interrupted_up_resumes() -> None:
     try:
         interrupt_at("[5/7]", "network/up.sh", *flags, "--fresh")
         done("network/up.sh", *flags, **SMALL)
-        assert len(containers(NAME)) == 9
+        assert len(containers("attestree-small")) == 9
         sound = run(".venv/bin/executor", "doctor", **SMALL)
         assert sound.returncode == 0, sound.stdout
-        users = ROOT / "network/state" / NAME / "organisations/org2/users"
+        users = ROOT / "network/state/attestree-small/organisations/org2/users"
         assert {path.name for path in users.iterdir()} == {"admin", "auditor", "data-scientist", "node03"}
         done("network/up.sh", "--nodes", "4", **SMALL)
         assert (users / "node04/msp/keystore/key.pem").exists()
     finally:
         done("network/down.sh", "--purge", **SMALL)
-    assert not (ROOT / "network/state" / NAME).exists()
+    assert not (ROOT / "network/state/attestree-small").exists()
 
 
 def interrupt_at(mark: str, *command: str) -> None:

@@ -13,12 +13,6 @@ ROOT = Path(__file__).resolve().parents[3]
 PROJECT = os.environ.setdefault("ATTESTREE_PROJECT", "attestree")
 
 
-def beside(name: str) -> dict[str, str]:
-    """The settings of a second network. Its name begins like this one's, so that what it leaves is found."""
-    ports = int(os.environ.get("ATTESTREE_PORTS", "7")) + 10
-    return {"ATTESTREE_PROJECT": f"{PROJECT}-{name}", "ATTESTREE_PORTS": str(ports)}
-
-
 def run(*command: str, seconds: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command from the repository's root and return what it did."""
     return subprocess.run(
