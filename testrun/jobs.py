@@ -132,7 +132,8 @@ class Work:
             self._stopped = True
             running = list(self._running.values())
         for process in running:
-            _signal_group(process, signal.SIGTERM)
+            # pytest then says where it was.
+            _signal_group(process, signal.SIGINT)
         end = time.monotonic() + GRACE_SECONDS
         while any(process.poll() is None for process in running) and time.monotonic() < end:
             time.sleep(0.1)

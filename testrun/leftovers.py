@@ -57,7 +57,7 @@ def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
                 _docker(environment, *removal, *ours)
                 found += [f"{kind} {one}" for one in ours]
     listed = _docker(environment, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}").stdout
-    registry = re.compile(rf"(127\.0\.0\.1|localhost):({PORTS}|{int(PORTS) + 10})005/.*")
+    registry = re.compile(rf"(127\.0\.0\.1|localhost):{PORTS}005/.*")
     tags = [tag for tag in listed.splitlines() if registry.fullmatch(tag) and "<none>" not in tag]
     if tags:
         _docker(environment, "rmi", *tags)

@@ -76,7 +76,7 @@ def unit(selection: Selection, folder: Path, *, live: bool) -> Job:
 
 def e2e(name: str, selection: Selection, folder: Path) -> Job:
     """Return a group of end-to-end tests: those that go side by side, or those that stop what others use."""
-    workers = ["-n", E2E_WORKERS, "--dist", "loadfile"] if name == SHARED else []
+    workers = ["-n", E2E_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"] if name == SHARED else []
     arguments = [*selection.e2e, *selection.marked(MARKS[name]), *workers]
     return _pytest(name, selection, arguments, folder, seconds=3600, live=True)
 

@@ -95,8 +95,9 @@ class Run:
 
     def _clear_up(self) -> None:
         self.work.resume()
-        if self.failed:
+        if self.problem or (self.failed and not self.evidence.exists):
             self.evidence.collect_containers("containers-at-the-end")
+        if self.failed:
             self.evidence.collect_doctor()
         if not self.keep:
             self.work.run(plan.down())

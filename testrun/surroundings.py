@@ -39,9 +39,9 @@ def check_names() -> None:
             f"ATTESTREE_TEST_PROJECT is '{PROJECT}': a test network is called attestree-test or"
             " attestree-NAME-test, because the run removes everything of that name"
         )
-    if not re.fullmatch(r"[1-9][0-9]?", PORTS) or int(PORTS) > 54:
+    if not re.fullmatch(r"[1-9][0-9]?", PORTS) or int(PORTS) > 64:
         raise RefusedError(
-            f"ATTESTREE_TEST_PORTS is '{PORTS}': it is a number from 1 to 54, the beginning of the ports"
+            f"ATTESTREE_TEST_PORTS is '{PORTS}': it is a number from 1 to 64, the beginning of the ports"
         )
 
 
@@ -106,7 +106,7 @@ def _remove_unless_held(folder: Path) -> None:
 def one_at_a_time() -> Iterator[None]:
     """Hold the test network's name and ports on this machine, or wait for who has them in any clone."""
     with contextlib.ExitStack() as held:
-        for what in (PROJECT, f"ports {PORTS}", f"ports {int(PORTS) + 10}"):
+        for what in (PROJECT, f"ports {PORTS}"):
             held.enter_context(_hold(what))
         yield
 

@@ -13,6 +13,30 @@ from support.network import done
 from executor.engine import engine
 from protocol.digest import Digest
 
+# The files that take longest begin first, so that none of them is still going on when all others have ended.
+LONGEST_FIRST = (
+    "test_network_life",
+    "test_network_crashes",
+    "test_hfc",
+    "test_launch_crash",
+    "test_experiment_paper",
+    "test_launch",
+    "test_hfc_environment",
+    "test_chaincode_orchestration",
+    "test_chaincode_execution_record",
+    "test_model_commands",
+    "test_chaincode_model",
+    "test_process_commands",
+    "test_image_build",
+    "test_sandbox_profile",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the files into that order; within a file the order stays."""
+    rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def network(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
