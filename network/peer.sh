@@ -37,14 +37,18 @@ require_name "$identity"
   "name one of them, or make it: network/enroll.sh $org $identity ROLE"
 
 extra=()
+add_orderer() { # PEER ARGUMENT...
+  [[ " $* " != *" -o "* && " $* " != *" --orderer "* ]] || return 0
+  local flags
+  flags=$(orderer_flags)
+  mapfile -t extra <<<"$flags"
+}
 case "$1 ${2-} ${3-}" in
   "chaincode invoke "*)
-    [[ " $* " == *" -o "* || " $* " == *" --orderer "* ]] || read -ra extra <<<"$(orderer_flags)"
-    [[ " $* " == *" --peerAddresses "* ]] || mapfile -t -O ${#extra[@]} extra < <(endorser_flags | tr ' ' '\n')
+    add_orderer "$@"
+    [[ " $* " == *" --peerAddresses "* ]] || mapfile -t -O ${#extra[@]} extra < <(endorser_flags)
     extra+=(--waitForEvent)
     ;;
-  "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | "channel fetch "* | "channel update "*)
-    [[ " $* " == *" -o "* || " $* " == *" --orderer "* ]] || read -ra extra <<<"$(orderer_flags)"
-    ;;
+  "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | "channel fetch "* | "channel update "*) add_orderer "$@" ;;
 esac
 as "$org" "$identity" "$@" "${extra[@]}"

@@ -24,7 +24,8 @@ quietly "revoke $name" ca_client "$org" ca "$registrar" revoke --url "https://12
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-read -ra orderer <<<"$(orderer_flags)"
+flags=$(orderer_flags)
+mapfile -t orderer <<<"$flags"
 quietly "fetch the channel's configuration" as "$org" admin channel fetch config "$work/block" -c "$CHANNEL" "${orderer[@]}"
 fabric configtxlator proto_decode --type common.Block --input "$work/block" --output "$work/block.json"
 python3 "$here/lib/crl.py" --msp "$(msp_id "$org")" <"$work/block.json" >"$work/old.json"
@@ -41,5 +42,5 @@ quietly "update the channel's configuration" as "$org" admin channel update -f "
   die "$FAILED" "the channel did not take the revocation list" "the orderer said the above" "run the command again"
 
 is_refused() { ! as "$org" "$name" channel getinfo -c "$CHANNEL" 2>/dev/null; }
-eventually 30 "the peers refuse $name" is_refused
+eventually 120 "the peers refuse $name" is_refused
 say "revoked $name of $org"

@@ -131,7 +131,7 @@ for_each() {
 }
 
 wait_for() { # WHAT URL
-  "$(tools_dir helpers)/healthy" -wait 90s "$2" || die "$TIMEOUT" "$1 does not answer" "nothing at $2 within 90 s" \
+  "$(tools_dir helpers)/healthy" -wait 300s "$2" || die "$TIMEOUT" "$1 does not answer" "nothing at $2 within 300 s" \
     "look at 'docker compose --env-file $STATE/compose.env logs $1'"
 }
 
@@ -157,6 +157,8 @@ start_services() {
     write_orderer_environment "$orderer"
     services+=("$orderer")
   done
+  # A copy, because the clone may be readable by its owner alone.
+  install -m 0644 "$ROOT/network/registry/registry.yml" "$STATE/registry.yml"
   own_volumes "${services[@]}"
   make_genesis_block
   quietly "start orderers, peers and registry" compose up -d "${services[@]}"
@@ -168,7 +170,7 @@ start_services() {
 join_channel() {
   for_each orderers join_orderer
   for_each organisations join_peer
-  eventually 60 "the orderers elect a leader" has_leader orderer1
+  eventually 300 "the orderers elect a leader" has_leader orderer1
 }
 
 deploy_chaincodes() {
@@ -183,7 +185,7 @@ deploy_chaincodes() {
 await_chaincodes() { # ORG
   local name
   for name in $(chaincodes); do
-    eventually 90 "$name of $1 answers its peer" as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
+    eventually 300 "$name of $1 answers its peer" as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
   done
 }
 

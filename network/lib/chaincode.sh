@@ -48,12 +48,13 @@ approved() {
 
 # deploy NAME: brings the channel's definition to the image at hand; does nothing where it already is.
 deploy() {
-  local name=$1 version sequence=0 current="" org pids=() pid flags
+  local name=$1 version sequence=0 current="" org pids=() pid flags answer
   version=$CHAINCODE_VERSION-$(chaincode_image_id)
   read -r sequence current <<<"$(committed "$name")" || true
   sequence=${sequence:-0}
   [ "$current" = "$version" ] || sequence=$((sequence + 1))
-  read -ra flags <<<"$(orderer_flags)"
+  answer=$(orderer_flags) || return 1
+  mapfile -t flags <<<"$answer"
   for org in $(organisations); do
     install_and_approve "$org" "$name" "$version" "$sequence" "${flags[@]}" &
     pids+=($!)
@@ -62,9 +63,9 @@ deploy() {
   [ "$current" = "$version" ] && return 0
   say "  $name: committing sequence $sequence"
   local endorsers
-  mapfile -t endorsers < <(endorser_flags | tr ' ' '\n')
+  mapfile -t endorsers < <(endorser_flags)
   # A peer that has not seen the last approval yet answers otherwise than the rest, and the answers must agree.
-  eventually 60 "the peers agree on the definition of $name" \
+  eventually 300 "the peers agree on the definition of $name" \
     commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
 }
 

@@ -18,29 +18,30 @@ as() {
     CORE_PEER_MSPCONFIGPATH=$dir/users/$identity/msp fabric peer "$@"
 }
 
-# The first orderer that answers: after a leader's death another one takes the transaction.
+# The first orderer that answers: after a leader's death another one takes the transaction. One flag or value a line, for
+# mapfile: paths may hold spaces.
 orderer_flags() {
   local orderer
   for orderer in $(orderers); do
     if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
-      echo --orderer "127.0.0.1:$(orderer_port "$orderer")" --tls --cafile "$(org_dir orderer)/tlsca.pem"
+      printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$orderer")" --tls --cafile "$(org_dir orderer)/tlsca.pem"
       return 0
     fi
   done
   die 20 "no orderer answers" "none of $(orderers | paste -sd ' ') accepts connections" "run network/up.sh"
 }
 
-# Every organisation's peer, for what a majority must endorse.
+# Every organisation's peer, for what a majority must endorse; one flag or value a line.
 endorser_flags() {
   local org
   for org in $(organisations); do
     "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(peer_port "$org")" 2>/dev/null || continue
-    echo --peerAddresses "127.0.0.1:$(peer_port "$org")" --tlsRootCertFiles "$(org_dir "$org")/tlsca.pem"
+    printf '%s\n' --peerAddresses "127.0.0.1:$(peer_port "$org")" --tlsRootCertFiles "$(org_dir "$org")/tlsca.pem"
   done
 }
 
 write_configtx() {
-  local name
+  local name certificate
   mkdir -p "$STATE/channel"
   {
     echo "Profiles:"
@@ -58,7 +59,8 @@ write_configtx() {
     echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5, SnapshotIntervalSize: 64 MB }"
     echo "        Consenters:"
     for name in $(orderers); do
-      echo "          - { Host: $name, Port: 7050, ClientTLSCert: $(org_dir orderer)/$name/tls/server.crt, ServerTLSCert: $(org_dir orderer)/$name/tls/server.crt }"
+      certificate=$(quoted "$(org_dir orderer)/$name/tls/server.crt")
+      echo "          - { Host: $name, Port: 7050, ClientTLSCert: $certificate, ServerTLSCert: $certificate }"
     done
     echo "      Organizations:"
     organisation_entry orderer
@@ -69,6 +71,8 @@ write_configtx() {
     for name in $(organisations); do organisation_entry "$name"; done
   } >"$STATE/channel/configtx.yaml"
 }
+
+quoted() { printf "'%s'" "${1//\'/\'\'}"; } # TEXT, for YAML
 
 # policies INDENT (RULE POLICY[:SUBPOLICY])...
 policies() {
@@ -86,7 +90,7 @@ organisation_entry() { # ORG
   msp=$(msp_id "$org")
   echo "        - Name: $msp"
   echo "          ID: $msp"
-  echo "          MSPDir: $(org_dir "$org")/msp"
+  echo "          MSPDir: $(quoted "$(org_dir "$org")/msp")"
   echo "          Policies:"
   for rule in Readers:member Writers:member Admins:admin Endorsement:peer; do
     echo "            ${rule%%:*}: { Type: Signature, Rule: \"OR('$msp.${rule##*:}')\" }"

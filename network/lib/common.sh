@@ -1,6 +1,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # what is set here is used by the scripts that read this file
-# Paths, settings, messages and waiting, for every script of the network. Source it; it changes nothing.
+# Paths, settings, messages and waiting, for every script of the network. Source it; it starts nothing.
+
+# The same from a terminal, from cron and from a service: programs of root's paths, a home, an order of sorting on which
+# digests depend, and files that the services' user can read. Whatever is secret is written under a mask of its own.
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin
+[ -n "${HOME-}" ] || HOME=$(getent passwd "$(id -u)" | cut -d: -f6)
+export PATH HOME LC_ALL=C.UTF-8
+umask 022
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=network/versions.env
@@ -121,7 +128,8 @@ lock_network() {
   exec {lock}>"$STATE.lock"
   flock --nonblock "$lock" || {
     say "waiting for another up.sh or down.sh of '$PROJECT' to end"
-    flock "$lock"
+    flock --timeout 3600 "$lock" || die "$TIMEOUT" "another up.sh or down.sh of '$PROJECT' has not ended within an hour" \
+      "it holds $STATE.lock" "end it, then run the command again"
   }
   export ATTESTREE_LOCKED=yes
 }

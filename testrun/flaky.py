@@ -1,0 +1,168 @@
+"""Find tests that fail now and then: everything again and again, in random order, with and without load."""
+
+import argparse
+import contextlib
+import datetime
+import random
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from . import leftovers, plan, results, surroundings
+from .jobs import Job, Work
+from .load import load
+from .rates import Rates, Turn
+from .run import say
+from .selection import E2E, Selection, select
+from .surroundings import ROOT, RefusedError
+
+USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
+
+  N               how often, once with load and once without each time [5]
+  --load          with all processors busy, only
+  --no-load       without, only
+  --seed S        the seed of the first run; the following ones have S+1, S+2, ... [random]
+  --report FILE   write the table of failures as Markdown too
+  --raw FILE      where the results go, one line of JSON each [build/flaky/TIME-SEED.jsonl]; what the file has
+                  already, from a start that was interrupted, is not run again
+  --keep          leave the test network up at the end, and use one that is up
+
+The unit tests and each file of end-to-end tests, or those of PATH, in random order. Exit code 1 if a test
+failed. The logs of failed turns are kept beside the results.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Return 0 if no test failed, 1 if one did, 2 for a wrong argument, 130 if interrupted."""
+    parser = argparse.ArgumentParser(prog="scripts/flaky", usage=USAGE, add_help=False, allow_abbrev=False)
+    parser.add_argument("--caller", type=Path, default=ROOT)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--raw", type=Path)
+    for flag in ("--load", "--no-load", "--keep"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("rest", nargs="*")
+    asked = parser.parse_intermixed_args(arguments)
+    if asked.help:
+        say(USAGE.rstrip())
+        return 0
+    times = int(asked.rest.pop(0)) if asked.rest and asked.rest[0].isdecimal() else 5
+    seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(10**6)
+    try:
+        surroundings.check_names()
+        selection = select(asked.rest, asked.caller)
+    except RefusedError as error:
+        print(f"scripts/flaky: {error}", file=sys.stderr)
+        return 2
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    raw = asked.caller / asked.raw if asked.raw else ROOT / "build" / "flaky" / f"{now}-{seed}.jsonl"
+    report = asked.caller / asked.report if asked.report else None
+    loads = [loaded for loaded in (False, True) if not (asked.no_load if loaded else asked.load)]
+    turns = [
+        Turn(target, number, seed + number, loaded)
+        for number in range(times)
+        for loaded in loads or [False, True]
+        for target in targets(selection)
+    ]
+    surroundings.settle_signals()
+    with surroundings.temporary_folder() as temporary:
+        return Hunt(turns, Rates(raw), temporary, keep=asked.keep).run(report)
+
+
+def targets(selection: Selection) -> list[str]:
+    """Return what is run at a time: the unit tests as named, and the end-to-end tests file by file."""
+    found = [*selection.unit]
+    for path in selection.e2e:
+        whole = ROOT / path
+        files = sorted(whole.rglob("test_*.py")) if whole.is_dir() else [path]
+        found += [str(file.relative_to(ROOT)) if isinstance(file, Path) else file for file in files]
+    return found
+
+
+class Hunt:
+    """All turns, on one network."""
+
+    def __init__(self, turns: Sequence[Turn], rates: Rates, temporary: Path, *, keep: bool) -> None:
+        self.turns = [turn for turn in turns if not rates.has(turn)]
+        self.rates, self.keep = rates, keep
+        self.environment = surroundings.environment(temporary)
+        self.logs = temporary / "logs"
+        self.logs.mkdir()
+        self.work = Work(self.environment, self.logs, say)
+        self.problem = ""
+        self._sound = True
+
+    def run(self, report: Path | None) -> int:
+        """Run every turn, print the table, and return the exit code."""
+        interrupted = False
+        try:
+            with self._network():
+                for turn in self.turns:
+                    self._take(turn)
+        except KeyboardInterrupt:
+            interrupted = True
+        except RefusedError as error:
+            self.problem = str(error)
+        self.work.stop()
+        leftovers.end_processes(self.environment[surroundings.MARK])
+        say("\n".join(self.rates.table()))
+        say(f"The results, for --raw: {self.rates.file}")
+        if report is not None:
+            report.write_text("\n".join(self.rates.table()) + "\n")
+        if self.problem:
+            say(f"scripts/flaky: {self.problem}")
+        return 130 if interrupted else 1 if self.rates.failures() or self.problem else 0
+
+    @contextlib.contextmanager
+    def _network(self) -> Iterator[None]:
+        """Bring up the network once, if any turn needs it, and remove it at the end."""
+        if not any(turn.target.startswith(E2E) for turn in self.turns):
+            self.work.environment[surroundings.MARK] = self.environment[surroundings.MARK] = (
+                self.logs.parent.name
+            )
+            yield
+            return
+        with surroundings.one_at_a_time():
+            if not self.keep:
+                leftovers.remove(self.environment)
+            try:
+                if not self.work.lane(plan.network(fresh=not self.keep)):
+                    raise RefusedError("the test network did not start")
+                yield
+            finally:
+                self.work.stop()
+                self.work.resume()
+                if not self.keep:
+                    self.work.run(plan.down())
+
+    def _take(self, turn: Turn) -> None:
+        name = f"{turn.target} {turn.seed} {'with' if turn.loaded else 'without'} load"
+        say(f"{turn.command}    # run {turn.number + 1}")
+        file = self.logs / "results.jsonl"
+        file.unlink(missing_ok=True)
+        workers = [] if turn.target.startswith(E2E) else ["-n", "auto"]
+        command = [
+            f"{plan.BIN}/pytest", turn.target, *workers, f"--basetemp={self.logs.parent / 't'}",
+            "-p", "randomly", f"--randomly-seed={turn.seed}", "--randomly-dont-reset-seed",
+            f"--hypothesis-seed={turn.seed}",
+        ]  # fmt: skip
+        variables = {"ATTESTREE_RESULTS": str(file), "ATTESTREE_HYPOTHESIS": "searching"}
+        if self._sound:
+            variables["ATTESTREE_NETWORK_IS_UP"] = "yes"
+        with load() if turn.loaded else contextlib.nullcontext():
+            ended = self.work.run(Job(name, command, 3600, environment=variables))
+        if ended is None:
+            raise KeyboardInterrupt
+        # After a failure the next turn looks after the network before it begins.
+        self._sound = not ended.failed
+        if ended.failed:
+            kept = self.rates.file.with_suffix("")
+            kept.mkdir(exist_ok=True)
+            shutil.copy(ended.log, kept)
+        self.rates.add(turn, results.read(turn.target, file).tests.values(), ended.code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

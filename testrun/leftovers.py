@@ -1,0 +1,125 @@
+"""What killed runs left: processes, containers, networks, volumes, images and folders of test networks.
+
+A test network is one called as this run's, or so with a hyphen and more. Nothing of another name is touched.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from .surroundings import MARK, PORTS, PROJECT, ROOT
+
+SECONDS = 120
+LABELS = ("attestree.network", "attestree.test")
+"""What a network's parts carry, and what containers of tests outside of any network carry."""
+
+
+def is_ours(name: str) -> bool:
+    """Whether a network of this name is this run's, or was made by one of its tests."""
+    return name == PROJECT or name.startswith(f"{PROJECT}-")
+
+
+def remove(environment: Mapping[str, str]) -> list[str]:
+    """Remove everything that earlier runs left, and return what it was, in words."""
+    found = [f"process {pid} ({name})" for pid, name in end_processes(PROJECT)]
+    if engine_answers(environment):
+        found += _remove_from_engine(environment)
+    for path in sorted((ROOT / "network" / "state").glob(f"{PROJECT}*")):
+        if is_ours(path.name.removesuffix(".lock")):
+            found.append(str(path.relative_to(ROOT)))
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return found
+
+
+def engine_answers(environment: Mapping[str, str]) -> bool:
+    """Whether there is an engine to ask."""
+    return _docker(environment, "version").returncode == 0
+
+
+def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
+    found = []
+    for kind, listing, removal in (
+        ("container", ("ps", "--all"), ("rm", "--force", "--volumes")),
+        ("network", ("network", "ls"), ("network", "rm")),
+        ("volume", ("volume", "ls"), ("volume", "rm", "--force")),
+    ):
+        for label in LABELS:
+            identifier = "Name" if kind == "volume" else "ID"
+            template = f'{{{{.{identifier}}}}} {{{{.Label "{label}"}}}}'
+            lines = _docker(environment, *listing, "--filter", f"label={label}", "--format", template).stdout
+            ours = [line.split()[0] for line in lines.splitlines() if is_ours(line.partition(" ")[2])]
+            if ours:
+                _docker(environment, *removal, *ours)
+                found += [f"{kind} {one}" for one in ours]
+    listed = _docker(environment, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}").stdout
+    registry = re.compile(rf"(127\.0\.0\.1|localhost):{PORTS}005/.*")
+    tags = [tag for tag in listed.splitlines() if registry.fullmatch(tag) and "<none>" not in tag]
+    if tags:
+        _docker(environment, "rmi", *tags)
+        found += [f"image {tag}" for tag in tags]
+    return found
+
+
+def _docker(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ("docker", *arguments)
+    try:
+        return subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def end_processes(mark: str) -> list[tuple[int, str]]:
+    """Kill the processes of a run that has ended, by the mark they inherited; return their ids and names."""
+    found = _processes(mark)
+    for pid, _ in found:
+        _kill(pid)
+    end = time.monotonic() + 10
+    while _processes(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def _processes(mark: str) -> list[tuple[int, str]]:
+    variable, ours = f"{MARK}={mark}".encode(), _ancestors()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) not in ours:
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+                name = (entry / "comm").read_text().strip()
+            except OSError:
+                continue
+            # The engine, if a run started it, serves others too.
+            if variable in variables and not name.startswith(("dockerd", "containerd")):
+                found.append((int(entry.name), name))
+    return found
+
+
+def _ancestors() -> set[int]:
+    """This process and those that started it."""
+    found, pid = set(), os.getpid()
+    while pid > 1:
+        found.add(pid)
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

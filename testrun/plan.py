@@ -1,0 +1,126 @@
+"""The jobs of a run: checks, unit tests, the test network, and the groups of end-to-end tests on it."""
+
+import subprocess
+from pathlib import Path
+
+from .jobs import Job
+from .selection import Selection
+from .surroundings import ROOT
+
+BIN = ".venv/bin"
+E2E_WORKERS = "4"
+"""More than there are processors, because end-to-end tests mostly wait."""
+
+SHARED, ALONE = "e2e", "e2e alone"
+MARKS = {SHARED: "not alone", ALONE: "alone"}
+
+
+def checks() -> list[Job]:
+    """Return the linters and the type checker."""
+    return [
+        Job("ruff check", [f"{BIN}/ruff", "check", "."], 120),
+        Job("ruff format", [f"{BIN}/ruff", "format", "--check", "."], 120),
+        Job("mypy", [f"{BIN}/mypy"], 900),
+        Job("import-linter", [f"{BIN}/lint-imports"], 300),
+        Job("shellcheck", [f"{BIN}/shellcheck", "-x", *shell_files()], 300),
+    ]
+
+
+def shell_files() -> list[str]:
+    """Return every shell script of the repository, by its first line."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "*.sh", "scripts", ".ci"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.split("\0")
+    found = []
+    for name in filter(None, listed):
+        first = (ROOT / name).open(errors="replace").readline() if (ROOT / name).is_file() else ""
+        if (first.startswith("#!") and "bash" in first) or first.startswith("# shellcheck shell=bash"):
+            found.append(name)
+    return found
+
+
+def data() -> Job:
+    """Return the download of the credit card data, which a test of the paper's experiment reads."""
+    return Job("credit card data", [f"{BIN}/executor", "experiment", "data"], 1200)
+
+
+def fuzz() -> Job:
+    """Return a short search for inputs that the parsers cannot take."""
+    return Job("fuzz", ["scripts/fuzz", "4"], 600)
+
+
+def network(*, fresh: bool) -> list[Job]:
+    """Return what brings up the test network and makes the learner image; the later jobs need both."""
+    return [
+        Job("bootstrap", ["scripts/bootstrap"], 1800, needed=True),
+        Job("network", ["network/up.sh", *(["--fresh"] if fresh else [])], 3600, needed=True),
+        Job("learner image", [f"{BIN}/executor", "image", "build"], 1800, needed=True),
+    ]
+
+
+def down() -> Job:
+    """Return the removal of the test network."""
+    return Job("network down", ["network/down.sh", "--purge"], 300)
+
+
+def unit(selection: Selection, folder: Path, *, live: bool) -> Job:
+    """Return the unit tests, on all processors."""
+    arguments = [*selection.unit, *selection.marked(""), "-n", "auto"]
+    return _pytest("unit", selection, arguments, folder, seconds=1800, live=live)
+
+
+def e2e(name: str, selection: Selection, folder: Path) -> Job:
+    """Return a group of end-to-end tests: those that go side by side, or those that stop what others use."""
+    workers = ["-n", E2E_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"] if name == SHARED else []
+    arguments = [*selection.e2e, *selection.marked(MARKS[name]), *workers]
+    return _pytest(name, selection, arguments, folder, seconds=3600, live=True)
+
+
+def _pytest(
+    name: str, selection: Selection, arguments: list[str], folder: Path, *, seconds: float, live: bool
+) -> Job:
+    file = name.replace(" ", "-")
+    command = [
+        f"{BIN}/pytest", *arguments, f"--basetemp={folder.parent / file}", f"--junit-xml={folder / file}.xml",
+        *selection.options,
+    ]  # fmt: skip
+    # Arguments that choose tests may leave none of a group, which pytest calls 5.
+    allowed = (0, 5) if selection.chosen else (0,)
+    results = {"ATTESTREE_RESULTS": str(results_file(name, folder)), "ATTESTREE_NETWORK_IS_UP": "yes"}
+    return Job(name, command, seconds, live=live, allowed=allowed, environment=results)
+
+
+def results_file(name: str, folder: Path) -> Path:
+    """Return where a group's results are written, line by line."""
+    return folder / f"{name.replace(' ', '-')}.jsonl"
+
+
+def has_e2e(selection: Selection, environment: dict[str, str]) -> bool:
+    """Whether the selection holds an end-to-end test, so that the network is needed."""
+    if not selection.e2e:
+        return False
+    command = [
+        f"{BIN}/pytest",
+        *selection.e2e,
+        *selection.marked(""),
+        *selection.options,
+        "--collect-only",
+        "-q",
+    ]
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+    # What cannot even be collected is for the run to report.
+    return ran.returncode != 5

@@ -1,0 +1,132 @@
+"""One run of the test command, from what earlier runs left to the last line."""
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import leftovers, plan, results, surroundings
+from .evidence import Evidence
+from .jobs import Job, Work
+from .selection import Selection
+from .surroundings import MARK, ROOT, RefusedError
+
+
+def say(text: str) -> None:
+    """Print at once; a reader that has gone away does not end the run, which has things to clear up."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        return
+
+
+class Run:
+    """The selected tests: checks and unit tests beside the start of the network, then the tests on it."""
+
+    def __init__(
+        self, selection: Selection, temporary: Path, arguments: Sequence[str], *, keep: bool
+    ) -> None:
+        self.selection, self.keep, self.arguments = selection, keep, arguments
+        self.environment = surroundings.environment(temporary)
+        self.logs = temporary / "logs"
+        self.logs.mkdir()
+        self.work = Work(self.environment, self.logs, say)
+        self.evidence = Evidence(self.environment)
+        self.groups: list[str] = []
+        self.problem = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything went wrong so far."""
+        return bool(self.problem) or any(ended.failed for ended in self.work.ended)
+
+    def run(self) -> int:
+        """Run, clear up, report; return the exit code."""
+        try:
+            if plan.has_e2e(self.selection, self.environment):
+                with surroundings.one_at_a_time():
+                    self._guarded(self._with_network)
+                    self._clear_up()
+            else:
+                # A mark of its own: this run may go on beside one that has the network.
+                self.environment[MARK] = self.work.environment[MARK] = f"{temporary_mark(self.logs)}"
+                self._guarded(self._without_network)
+        except (RefusedError, KeyboardInterrupt) as error:
+            self.problem = str(error) or "interrupted"
+        leftovers.end_processes(self.environment[MARK])
+        return self._report()
+
+    def _guarded(self, part: Callable[[], None]) -> None:
+        """Run a part; an interruption stops it, and what must be done at the end is done all the same."""
+        try:
+            part()
+        except KeyboardInterrupt as error:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, lambda _number, _frame: None)
+            self.problem = f"interrupted by {error or 'SIGINT'}"
+            say(f"{self.problem}; clearing up")
+            self.work.stop()
+
+    def _with_network(self) -> None:
+        if not self.keep:
+            for one in leftovers.remove(self.environment):
+                say(f"removed what an earlier run left: {one}")
+        data = [] if self.selection.chosen else [plan.data()]
+        self.work.side_by_side(plan.network(fresh=not self.keep), data, *self._checks_and_units())
+        if any(ended.failed and ended.job.needed for ended in self.work.ended):
+            return
+        for name in (plan.SHARED, plan.ALONE):
+            self.groups.append(name)
+            ended = self.work.run(plan.e2e(name, self.selection, self.logs))
+            if ended and ended.failed:
+                # At once, because a later test may remove a container and its log.
+                self.evidence.collect_containers(f"containers-after-{name.replace(' ', '-')}")
+
+    def _without_network(self) -> None:
+        self.work.side_by_side(*self._checks_and_units())
+
+    def _checks_and_units(self) -> list[list[Job]]:
+        units = []
+        if self.selection.unit:
+            self.groups.append("unit")
+            units.append(plan.unit(self.selection, self.logs, live=not self.selection.e2e))
+        if self.selection.chosen:
+            return [units]
+        return [plan.checks(), [*units, plan.fuzz()]]
+
+    def _clear_up(self) -> None:
+        self.work.resume()
+        if self.problem or (self.failed and not self.evidence.exists):
+            self.evidence.collect_containers("containers-at-the-end")
+        if self.failed:
+            self.evidence.collect_doctor()
+        if not self.keep:
+            self.work.run(plan.down())
+
+    def _report(self) -> int:
+        groups = []
+        for name in self.groups:
+            log = self.logs / f"{name.replace(' ', '-')}.log"
+            groups.append(results.read(name, plan.results_file(name, self.logs), log))
+        lines = results.summary(groups)
+        lines += [f"failed: {ended.job.name}" for ended in self.work.ended if ended.failed]
+        if self.problem:
+            lines.append(f"scripts/test: {self.problem}")
+        if self.selection.chosen and not self.failed and not any(group.tests for group in groups):
+            self.problem = "no test is selected"
+            lines.append(f"scripts/test: {self.problem}")
+        total = results.total(groups)
+        if self.failed:
+            self.evidence.collect_files(self.logs, "logs")
+            self.evidence.collect_machine(self.arguments)
+            self.evidence.add("summary.txt", "\n".join([*lines, total, ""]))
+            self.evidence.remove_old()
+            lines.append(f"What there is to look at: {self.evidence.folder.relative_to(ROOT)}")
+        say("\n".join([*lines, total]))
+        if self.problem.startswith("interrupted"):
+            return 130
+        return 1 if self.failed else 0
+
+
+def temporary_mark(logs: Path) -> str:
+    """Return a mark that no other run has: the name of its temporary folder."""
+    return logs.parent.name

@@ -1,0 +1,55 @@
+"""Settings of every test: how long it may take, how Hypothesis searches, and where its outcome is written."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+E2E = Path(__file__).parent / "e2e"
+E2E_SECONDS = 300
+
+# No deadline: a busy machine is slow, not wrong. The same examples every time, so that a change that broke
+# nothing fails nothing; scripts/flaky asks for other examples, by a seed that it prints.
+settings.register_profile("steady", deadline=None, max_examples=60, derandomize=True, print_blob=True)
+settings.register_profile("searching", deadline=None, max_examples=60, print_blob=True)
+settings.load_profile(os.environ.get("ATTESTREE_HYPOTHESIS", "steady"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Write results where the test command asks for them, in the one process that hears of all."""
+    path = os.environ.get("ATTESTREE_RESULTS")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Results(Path(path)), "attestree-results")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests on a live network the time they need; a test that says otherwise is left alone."""
+    for item in items:
+        if E2E in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(E2E_SECONDS))
+
+
+class Results:
+    """One line of JSON for every test that starts and every part of it that ends, written at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._write(id=nodeid, when="start")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._write(id=report.nodeid, when=report.when, outcome=report.outcome, seconds=report.duration)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._write(id=report.nodeid, when="collect", outcome="failed", seconds=0.0)
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
+    def _write(self, **fields: object) -> None:
+        self._file.write(json.dumps(fields) + "\n")
+        self._file.flush()
