@@ -17,7 +17,7 @@ def socket_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def processor_seconds() -> Callable[..., float]:
-    """Time a call on the processor: in this thread, as other work does not count, and the quickest of some."""
+    """Time a call on the processor: in this thread, as other work does not count; the quickest of some."""
 
     def measure(call: Callable[[], object], times: int = 3) -> float:
         seconds = []
