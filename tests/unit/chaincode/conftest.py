@@ -5,7 +5,7 @@ import queue
 import sys
 import threading
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,9 +23,17 @@ from chaincode.shim.transaction import MAX_MESSAGE
 # The tests of the contracts import the channel in memory, `ledger`, from beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
 
-WAIT = 20
+# How long anything may take before it counts as lost; a busy machine is slow, not wrong.
+WAIT = 60
 M = wire.Message
-OPTIONS = (("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE))
+OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    ("grpc.max_send_message_length", MAX_MESSAGE),
+    # The certificates here are for this name, whatever the loopback address.
+    ("grpc.ssl_target_name_override", "localhost"),
+    # gRPC would obey the proxy variables of whoever runs the tests even on this host.
+    ("grpc.enable_http_proxy", 0),
+)
 
 
 class Outcome:
@@ -59,6 +67,8 @@ class Peer:
         self.ready, self.ended = threading.Event(), threading.Event()
         self._outbox, self._waiting, self._writes = queue.SimpleQueue(), {}, {}
         self._pending, self._iterators, self._lock = Counter(), {}, threading.Lock()
+        # As in a peer, requests are served at the same time, so that two of one transaction can meet.
+        self._threads = ThreadPoolExecutor(1024)
         make = grpc.insecure_channel if credentials is None else grpc.secure_channel
         self.channel = make(address, *([credentials] if credentials else []), options=OPTIONS)
         connect = self.channel.stream_stream(f"/{wire.CONNECT_SERVICE}/{wire.CONNECT_METHOD}")
@@ -108,9 +118,10 @@ class Peer:
             for raw in self.call:
                 message = wire.parse(M, raw)
                 self.received.append(message)
-                threading.Thread(target=self._handle, args=(message,), daemon=True).start()
+                self._handle(message)
         except grpc.RpcError as error:
             self.status = error
+        self._threads.shutdown(wait=False)
         self.ended.set()
 
     def _handle(self, message):
@@ -126,7 +137,13 @@ class Peer:
             except AssertionError as error:
                 future.set_exception(error)
         elif message.type != M.KEEPALIVE:
+            self._threads.submit(self._try_answer, message)
+
+    def _try_answer(self, message):
+        try:
             self._answer(message)
+        except Exception as error:  # the test waits for the transaction, not for this thread
+            self._waiting[message.txid].set_exception(error)
 
     def _answer(self, message):
         with self._lock:  # a peer drops a request while another of the same transaction is pending

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from chaincode.shim import Context, Contract, evaluate, submit, wire
+from chaincode.shim import Context, Contract, evaluate, submit, transaction, wire
 
 M = wire.Message
 MB = 1024 * 1024
+WAIT = 60
 
 
 def test_get_of_an_absent_key_is_none_not_empty(peer):
@@ -103,12 +104,14 @@ def test_large_values_travel_both_ways(peer, size):
     assert peer.run("get", "big").payload == value
 
 
-def test_a_response_over_the_message_limit_fails_alone(serve):
+def test_a_response_over_the_message_limit_fails_alone(serve, monkeypatch):
+    monkeypatch.setattr(transaction, "MAX_MESSAGE", MB)
     _, peer = serve(Huge())
     other = peer.begin("small")
-    outcome = peer.run("huge", 101 * MB)
+    assert peer.run("huge", MB - 1000).status == 200
+    outcome = peer.run("huge", MB)
     assert (outcome.status, outcome.code) == (500, "TOO_LARGE")
-    assert other.result(20).status == 200
+    assert other.result(WAIT).status == 200
 
 
 def test_range_is_half_open_and_ordered(peer):

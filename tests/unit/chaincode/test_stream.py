@@ -25,7 +25,7 @@ from chaincode.shim.server import STREAMS, THREADS
 from chaincode.shim.session import Session
 
 M = wire.Message
-WAIT = 20
+WAIT = 60
 
 
 @pytest.fixture(params=["direct", "queue"], autouse=True)
@@ -61,7 +61,12 @@ class Held(Contract):
     def threads(self, ctx: Context, count: int) -> list[str]:
         """Read from several threads of one transaction at once."""
         found = []
-        readers = [threading.Thread(target=lambda n=n: found.append(ctx.get(f"k{n}"))) for n in range(count)]
+
+        def read(number: int) -> None:
+            self.entered.release()
+            found.append(ctx.get(f"k{number}"))
+
+        readers = [threading.Thread(target=read, args=(number,)) for number in range(count)]
         for reader in readers:
             reader.start()
         for reader in readers:
@@ -84,7 +89,8 @@ class Turns(Held):
 
 
 def test_locked_grpcio_has_the_operations_of_a_direct_stream(serve, way, caplog):
-    server, _ = serve()
+    server, peer = serve()
+    assert peer.run("metadata").status == 200  # a peer may be registered before the server has its session
     (session,) = server._sessions
     assert type(session._stream) is {"direct": DirectStream, "queue": stream.QueueStream}[way]
     assert ("transactions cost more" in caplog.text) is (way == "queue")
@@ -152,10 +158,24 @@ def test_transactions_run_in_parallel(serve):
 
 
 def test_threads_of_one_transaction_take_turns(serve):
-    _, peer = serve(Held())
+    contract = Held()
+    _, peer = serve(contract)
     peer.state.update({f"k{n}": f"v{n}".encode() for n in range(8)})
-    assert peer.run("threads", 8).json == [f"v{n}" for n in range(8)]
+    first = iter([True])
+
+    def answer(peer, message):
+        if next(first, False):  # keeps the first request until all eight threads have come to theirs
+            for _ in range(8):
+                assert contract.entered.acquire(timeout=WAIT)
+            peer.send(M.KEEPALIVE)
+            assert wait_until(lambda: "KEEPALIVE" in peer.types())
+        return M.RESPONSE, peer._serve(message)
+
+    peer.script[M.GET_STATE] = answer
+    running = peer.begin("threads", 8)
+    assert wait_until(lambda: running.done() or peer.dropped)
     assert not peer.dropped
+    assert running.result().json == [f"v{n}" for n in range(8)]
 
 
 def test_cooperative_transactions_run_in_parallel(serve):
@@ -276,12 +296,9 @@ def test_graceful_stop_lets_running_transactions_finish(serve):
     finished = []
     stopping = threading.Thread(target=lambda: finished.append(server.stop(WAIT)))
     stopping.start()
-    assert wait_until(lambda: server._stopping)
-    refused = None
-    while refused is None:  # transactions that slipped in before the session heard of the stop are held, too
-        late = peer.begin("hold", "k")
-        if wait_until(late.done, 0.2):
-            refused = late.result()
+    (session,) = server._sessions
+    assert wait_until(lambda: session._stopping)
+    refused = peer.run("hold", "k")
     assert (refused.status, refused.code) == (503, "UNAVAILABLE")
     contract.release.set()
     assert running.result(WAIT).payload == b"v"
@@ -390,8 +407,7 @@ class Requests:
 
 
 def serve_tls(serve, authority):
-    server, address = serve(peer=False, tls=Tls(*authority.issue("server"), authority.pem))
-    return server, "localhost:" + address.rpartition(":")[2]
+    return serve(peer=False, tls=Tls(*authority.issue("server"), authority.pem))
 
 
 def wait_until(condition, seconds=WAIT):

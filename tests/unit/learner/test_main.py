@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import threading
 
 import pytest
 from broker_double import serving
-from learners import table_of
+from learners import WAIT, table_of
 from scene import SEED, Scene, refusing
 
 from learner import __main__ as program
@@ -28,7 +27,7 @@ def run_program(scene, folder, *, key=SEED):
             input=key,
             capture_output=True,
             env={"PATH": os.environ["PATH"]},
-            timeout=120,
+            timeout=WAIT,
             check=False,
         )
 
@@ -44,6 +43,8 @@ def test_a_refused_round_ends_with_its_code_and_one_line_of_cause(tmp_path):
 @pytest.fixture
 def main(monkeypatch, capsys, tmp_path):
     """Call the program's main in this process, with a key and a directory."""
+    for name in program.THREADS:  # which main sets for good
+        monkeypatch.setenv(name, "8")
 
     def call(source, folder=tmp_path):
         monkeypatch.setattr("learner.key.standard_input", source)
@@ -83,8 +84,6 @@ def test_the_end_of_a_round_becomes_the_exit_code(main, monkeypatch):
 
 
 def test_numerics_have_one_thread(main, monkeypatch):
-    for name in program.THREADS:
-        monkeypatch.setenv(name, "8")
     seen = {}
     monkeypatch.setattr("learner.round.run_round", lambda *_: seen.update(os.environ))
     main(lambda: None)
@@ -99,6 +98,7 @@ def test_f15_the_learner_ends_when_its_executor_is_killed(tmp_path):
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(tmp_path / "broker.sock"))
     listener.listen(1)
+    listener.settimeout(WAIT)
     command = [sys.executable, "-I", "-B", "-m", "learner", str(tmp_path)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdin.write(SEED)
@@ -109,10 +109,11 @@ def test_f15_the_learner_ends_when_its_executor_is_killed(tmp_path):
             connection.sendall(scene.answer(Request.read(stream.read)))
             assert process.stderr.readline().startswith(b"learner: task fraud/node01/1")
         listener.close()
-        assert process.wait(60) == Exit.BROKER
+        assert process.wait(WAIT) == Exit.BROKER
         assert process.stderr.read() == b"learner: the broker hung up\n"
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
+        process.wait()
         process.stderr.close()
 
 
@@ -129,7 +130,9 @@ def test_a_broker_that_closes_after_its_last_answer_is_not_missed():
     with broker:
         broker.ask(Request(Verb.COMPLETE, bytes(64), (b"", b"")))
         theirs.close()
-        broker.watch(gone.set).join(20)
+        watching = broker.watch(gone.set)
+        watching.join(WAIT)
+    assert not watching.is_alive()
     assert not gone.is_set()
 
 
@@ -140,7 +143,7 @@ def test_a_broker_that_closes_while_nothing_is_asked_is_noticed():
         broker.watch(gone.set)
         broker.ask(Request(Verb.SHARE, bytes(64), (b"",)))
         theirs.close()
-        assert gone.wait(20)
+        assert gone.wait(WAIT)
 
 
 def test_a_learner_that_ends_by_itself_misses_nobody():
@@ -148,7 +151,7 @@ def test_a_learner_that_ends_by_itself_misses_nobody():
     gone = threading.Event()
     with broker:
         thread = broker.watch(gone.set)
-    thread.join(20)
+    thread.join(WAIT)
     assert not thread.is_alive()
     assert not gone.is_set()
     theirs.close()

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from learners import LIMITS, PARAMETERS, RING, ROUNDS, Channel, specification, table_of
+from learners import LIMITS, PARAMETERS, RING, ROUNDS, WAIT, Channel, specification, table_of
 from scenario import NODES, changed
 
 from learning import topology
@@ -34,12 +36,13 @@ def contents(estimators):
 
 
 @pytest.fixture(scope="module")
-def ring(tmp_path_factory):
-    """Three rounds of four nodes on a ring, all played."""
-    channel = Channel(RING, tmp_path_factory.mktemp("ring"))
-    for iteration in range(ROUNDS):
-        channel.play(iteration)
-    return channel
+def ring():
+    """Three rounds of four nodes on a ring, all played; nobody changes them."""
+    with TemporaryDirectory(prefix="ring-") as folder:
+        channel = Channel(RING, Path(folder))
+        for iteration in range(ROUNDS):
+            channel.play(iteration)
+        yield channel
 
 
 def test_three_rounds_on_a_ring_are_those_of_the_simulator_byte_for_byte(ring):
@@ -113,7 +116,7 @@ def as_a_process(folder, key, say, gone):
         input=key.read(),
         capture_output=True,
         env={"PATH": os.environ["PATH"]},
-        timeout=60,
+        timeout=WAIT,
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (0, b""), ran.stderr
@@ -122,10 +125,11 @@ def as_a_process(folder, key, say, gone):
 
 
 def test_a_process_of_its_own_sends_the_same_bytes(ring, tmp_path):
+    """In the second round, which goes on from a state."""
     channel = Channel(RING, tmp_path)
     node, expected = channel.nodes["node01"], ring.nodes["node01"]
-    for iteration in range(2):
-        channel.play(iteration, runners={"node01": as_a_process})
+    channel.play(0)
+    channel.play(1, runners={"node01": as_a_process})
     assert node.shares == expected.shares[:2]
     assert node.results == expected.results[:2]
     assert node.states == expected.states[:2]

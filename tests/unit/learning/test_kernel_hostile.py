@@ -1,7 +1,5 @@
 """Trees made to break the ranking: it stays finite, equal in both forms and quick, or refuses them."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -40,12 +38,12 @@ def check_both_forms(trees: list[Tree]) -> np.ndarray:
     return K
 
 
-def test_d12_identical_trees_of_255_nodes_cost_one_tree():
-    begin = time.perf_counter()
-    K = check_both_forms([complete(8, 1.0)] * 240)
+def test_d12_identical_trees_of_255_nodes_cost_one_tree(processor_seconds):
+    trees = [complete(8, 1.0)] * 240
+    K = check_both_forms(trees)
     assert (K[0, 0] == K).all()
     assert p_greedy(K, 50) == list(range(50))
-    assert time.perf_counter() - begin < 5
+    assert processor_seconds(lambda: p_greedy(check_both_forms(trees), 50)) < 5
 
 
 @pytest.mark.parametrize("to_left", [True, False])

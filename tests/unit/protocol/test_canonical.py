@@ -1,6 +1,5 @@
 import json
 import sys
-import time
 
 import pytest
 
@@ -127,12 +126,11 @@ def test_brackets_in_text_are_not_nesting():
 
 
 @pytest.mark.parametrize("unit", [b"[", b'{"a":', b"[{"])
-def test_nesting_bomb_is_refused_quickly_whatever_the_stack(unit):
+def test_nesting_bomb_is_refused_quickly_whatever_the_stack(unit, processor_seconds):
     bomb = unit * (canonical.MAX_BYTES // len(unit))
     limit = sys.getrecursionlimit()
-    started = time.process_time()
     assert refusal_of(canonical.decode, bomb) == "RECORD_DEPTH"
-    assert time.process_time() - started < 0.5
+    assert processor_seconds(lambda: refusal_of(canonical.decode, bomb)) < 0.5
     assert sys.getrecursionlimit() == limit
 
 
@@ -145,11 +143,12 @@ def test_nesting_bomb_is_refused_quickly_whatever_the_stack(unit):
     ],
     ids=["backslashes", "quotes", "open strings"],
 )
-def test_unclosed_text_is_refused_quickly(raw):
-    started = time.process_time()
-    with pytest.raises(EncodingError):
-        canonical.decode(raw)
-    assert time.process_time() - started < 1.0
+def test_unclosed_text_is_refused_quickly(raw, processor_seconds):
+    def decode():
+        with pytest.raises(EncodingError):
+            canonical.decode(raw)
+
+    assert processor_seconds(decode) < 1.0
 
 
 def test_floats_travel_as_the_shortest_text():

@@ -2,8 +2,8 @@
 
 import copy
 import pickle
-import time
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -203,10 +203,10 @@ def test_d11_depth_just_under_and_over_its_limit():
     assert refusal_of(limits, **chain(8)) == "TREE_TOO_DEEP"
 
 
-def test_d11_chain_of_ten_thousand_is_refused_quickly_and_carried_where_allowed():
-    started = time.process_time()
-    assert refusal_of(TreeLimits(1, max_internal=20_000), **chain(10_000)) == "TREE_TOO_DEEP"
-    assert time.process_time() - started < 0.5
+def test_d11_chain_of_ten_thousand_is_refused_quickly_and_carried_where_allowed(processor_seconds):
+    limits, arrays = TreeLimits(1, max_internal=20_000), chain(10_000)
+    assert refusal_of(limits, **arrays) == "TREE_TOO_DEEP"
+    assert processor_seconds(lambda: refusal_of(limits, **arrays)) < 0.5
     tree = build(FORMAT_LIMITS, **chain(10_000))
     assert Tree.from_bytes(tree.to_bytes(), FORMAT_LIMITS) == tree
     assert tree.depth == 10_000
@@ -220,12 +220,11 @@ def test_d12_node_count_just_under_and_over_its_limit():
 
 
 @pytest.mark.parametrize("convert", [np.array, list])
-def test_d12_a_million_nodes_are_refused_quickly(convert):
+def test_d12_a_million_nodes_are_refused_quickly(convert, processor_seconds):
     arrays = {name: None if array is None else convert(array) for name, array in chain(500_000).items()}
     for limits in (LIMITS, FORMAT_LIMITS):
-        started = time.process_time()
         assert refusal_of(limits, **arrays) == "TREE_TOO_MANY_NODES"
-        assert time.process_time() - started < 0.5
+        assert processor_seconds(partial(refusal_of, limits, **arrays)) < 0.5
 
 
 class Unreadable(Sequence):
@@ -243,15 +242,17 @@ def test_d12_long_array_beside_short_ones_is_not_read():
     assert refusal_of(feature=Unreadable()) == "TREE_TOO_MANY_NODES"
 
 
-def test_walk_over_hostile_children_stays_linear():
+def test_walk_over_hostile_children_stays_linear(processor_seconds):
     # Every node points at the same two children, the shape that makes a walk without marks exponential.
     n_nodes = 2 * FORMAT_LIMITS.max_internal + 1
     child = np.minimum(np.arange(n_nodes) + 1, n_nodes - 1)
     arrays = chain(FORMAT_LIMITS.max_internal) | {"left": child, "right": child}
-    started = time.process_time()
-    with pytest.raises(TreeError):
-        Tree.from_arrays(**arrays)
-    assert time.process_time() - started < 2.0
+
+    def walk():
+        with pytest.raises(TreeError):
+            Tree.from_arrays(**arrays)
+
+    assert processor_seconds(walk) < 2.0
 
 
 def test_an_empty_tree_is_refused():

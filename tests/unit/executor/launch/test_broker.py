@@ -20,6 +20,7 @@ from protocol.trees.share import Share
 
 DIGESTS = [Digest.of(bytes([number])) for number in range(8)]
 SIGNATURE = bytes(64)
+WAIT = 60
 
 
 class RecordingDesk:
@@ -28,7 +29,7 @@ class RecordingDesk:
     def __init__(self, refuses: bool = False, waits: bool = False) -> None:
         self.waits = waits
         self.heard: list[tuple[str, ...]] = []
-        self.stopped = threading.Event()
+        self.waited_for, self.stopped = threading.Event(), threading.Event()
         self.refuses = refuses
 
     def task(self) -> TaskAnswer:
@@ -43,7 +44,8 @@ class RecordingDesk:
     def slots(self) -> SlotsAnswer:
         self.heard.append(("slots",))
         if self.waits:
-            self.stopped.wait(60)
+            self.waited_for.set()
+            self.stopped.wait(WAIT)
             raise ConnectionAbortedError
         return SlotsAnswer((), Share(()).to_bytes())
 
@@ -60,7 +62,7 @@ def serving(
 ) -> Iterator[tuple[Broker, socket.socket]]:
     path = directory / "broker.sock"
     with Broker(path, desk, shares) as broker, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner:
-        learner.settimeout(10)
+        learner.settimeout(WAIT)
         learner.connect(str(path))
         yield broker, learner
 
@@ -74,9 +76,9 @@ def hear(learner: socket.socket, verb: Verb) -> Answer | Refusal:
     return read_answer(lambda size: learner.recv(size, socket.MSG_WAITALL), verb)
 
 
-def test_a_round_is_served_in_its_order(tmp_path: Path) -> None:
+def test_a_round_is_served_in_its_order(socket_folder: Path) -> None:
     desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    with serving(socket_folder, desk) as (broker, learner):
         task = ask(learner, Request(Verb.TASK))
         assert isinstance(task, Answer)
         assert TaskAnswer.of(task).task == TaskId("p", "node01", 0)
@@ -91,9 +93,9 @@ def test_a_round_is_served_in_its_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "request_", [Request(Verb.SLOTS), Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))]
 )
-def test_c7_a_verb_before_its_turn_is_refused(tmp_path: Path, request_: Request) -> None:
+def test_c7_a_verb_before_its_turn_is_refused(socket_folder: Path, request_: Request) -> None:
     desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    with serving(socket_folder, desk) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, request_)
     assert isinstance(refusal, Refusal)
@@ -103,9 +105,9 @@ def test_c7_a_verb_before_its_turn_is_refused(tmp_path: Path, request_: Request)
     assert desk.heard == []
 
 
-def test_a_second_share_is_refused(tmp_path: Path) -> None:
+def test_a_second_share_is_refused(socket_folder: Path) -> None:
     desk = RecordingDesk()
-    with serving(tmp_path, desk) as (_, learner):
+    with serving(socket_folder, desk) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"others",)))
@@ -113,16 +115,16 @@ def test_a_second_share_is_refused(tmp_path: Path) -> None:
     assert len(desk.heard) == 1
 
 
-def test_a_node_without_neighbours_completes_without_sharing(tmp_path: Path) -> None:
+def test_a_node_without_neighbours_completes_without_sharing(socket_folder: Path) -> None:
     desk = RecordingDesk()
-    with serving(tmp_path, desk, shares=False) as (_, learner):
+    with serving(socket_folder, desk, shares=False) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state")))
     assert [said[0] for said in desk.heard] == ["complete"]
 
 
-def test_f9_a_huge_message_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    with serving(tmp_path, RecordingDesk()) as (broker, learner):
+def test_f9_a_huge_message_is_refused_before_it_is_read(socket_folder: Path) -> None:
+    with serving(socket_folder, RecordingDesk()) as (broker, learner):
         learner.sendall(struct.pack("<BI", 1, 1 << 31))
         refusal = hear(learner, Verb.TASK)
     assert isinstance(refusal, Refusal)
@@ -131,15 +133,15 @@ def test_f9_a_huge_message_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n", bytes(5), b"\x01\x02\x00\x00\x00{}"])
-def test_garbage_is_refused(tmp_path: Path, garbage: bytes) -> None:
-    with serving(tmp_path, RecordingDesk()) as (broker, learner):
+def test_garbage_is_refused(socket_folder: Path, garbage: bytes) -> None:
+    with serving(socket_folder, RecordingDesk()) as (broker, learner):
         learner.sendall(garbage)
         assert isinstance(hear(learner, Verb.TASK), Refusal)
     assert broker.failure is not None
 
 
-def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(tmp_path: Path) -> None:
-    with serving(tmp_path, RecordingDesk(refuses=True)) as (broker, learner):
+def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(socket_folder: Path) -> None:
+    with serving(socket_folder, RecordingDesk(refuses=True)) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
     assert isinstance(refusal, Refusal)
@@ -147,32 +149,33 @@ def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(tmp_p
     assert isinstance(broker.failure, StateError)
 
 
-def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(tmp_path: Path) -> None:
+def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(socket_folder: Path) -> None:
     desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    with serving(socket_folder, desk) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         learner.close()
     assert broker.failure is None
 
 
-def test_closing_ends_a_wait_for_neighbours(tmp_path: Path) -> None:
+def test_closing_ends_a_wait_for_neighbours(socket_folder: Path) -> None:
     desk = RecordingDesk(waits=True)
-    with serving(tmp_path, desk) as (broker, learner):
+    with serving(socket_folder, desk) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         learner.sendall(Request(Verb.SLOTS).to_bytes())
+        assert desk.waited_for.wait(WAIT)
         learner.close()
     assert desk.stopped.is_set()
     assert broker.failure is None
 
 
-def test_closing_before_anyone_came_ends_the_broker(tmp_path: Path) -> None:
-    with Broker(tmp_path / "broker.sock", RecordingDesk(), shares=True):
+def test_closing_before_anyone_came_ends_the_broker(socket_folder: Path) -> None:
+    with Broker(socket_folder / "broker.sock", RecordingDesk(), shares=True):
         pass
 
 
-def test_the_path_may_be_longer_than_a_socket_address(tmp_path: Path) -> None:
-    deep = tmp_path / ("d" * 100) / ("e" * 100)
+def test_the_path_may_be_longer_than_a_socket_address(socket_folder: Path) -> None:
+    deep = socket_folder / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     with Broker(deep / "broker.sock", RecordingDesk(), shares=True):
         assert (deep / "broker.sock").is_socket()

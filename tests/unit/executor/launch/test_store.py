@@ -1,12 +1,12 @@
 """What a node keeps between rounds is whole, private, and refused when it is not what the ledger names."""
 
-import multiprocessing
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from executor.errors import UsageError
 from executor.launch.store import Journal, NodeStore, write_whole
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
@@ -20,21 +20,28 @@ def store(tmp_path: Path) -> NodeStore:
     return kept
 
 
-def _try(root: Path, answer: "multiprocessing.SimpleQueue[str]") -> None:
-    try:
-        with NodeStore(root, "org1", "p", "node01").locked():
-            answer.put("held")
-    except UsageError as error:
-        answer.put(error.code)
+ANOTHER_EXECUTOR = """
+import sys
+from pathlib import Path
+from executor.errors import UsageError
+from executor.launch.store import NodeStore
+try:
+    with NodeStore(Path(sys.argv[1]), "org1", "p", "node01").locked():
+        print("held")
+except UsageError as error:
+    print(error.code)
+"""
+
+
+def another_executor(root: Path) -> str:
+    command = [sys.executable, "-c", ANOTHER_EXECUTOR, str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_two_executors_do_not_work_for_one_node(tmp_path: Path) -> None:
-    answer: multiprocessing.SimpleQueue[str] = multiprocessing.SimpleQueue()
     with NodeStore(tmp_path, "org1", "p", "node01").locked():
-        other = multiprocessing.Process(target=_try, args=(tmp_path, answer))
-        other.start()
-        other.join(20)
-    assert answer.get() == "NODE_BUSY"
+        assert another_executor(tmp_path) == "NODE_BUSY"
+    assert another_executor(tmp_path) == "held"
 
 
 def test_another_node_is_free(tmp_path: Path) -> None:

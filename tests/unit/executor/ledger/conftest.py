@@ -12,7 +12,13 @@ from executor.ledger.identity import Identity
 # The tests import the scripted peers, `peers`, from beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from peers import QUICK, ScriptedPeer, msp_folder
+from peers import PATIENT, ScriptedPeer, msp_folder
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    """gRPC would obey the proxy variables of whoever runs the tests even on this host."""
+    monkeypatch.setenv("no_grpc_proxy", "127.0.0.1")
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +38,7 @@ def peers():
 
 @pytest.fixture
 def client(identity, peers, monkeypatch):
-    """A client whose own peer is the first of `peers`, with short deadlines and pauses."""
+    """A client whose own peer is the first of `peers`, with long deadlines and short pauses."""
     monkeypatch.setattr(attempts, "PAUSES", (0.001,) * 5)
-    with Gateway(identity, [peer.peer for peer in peers], "channel", QUICK) as made:
+    with Gateway(identity, [peer.peer for peer in peers], "channel", PATIENT) as made:
         yield made

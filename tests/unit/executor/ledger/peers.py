@@ -4,6 +4,7 @@ import socket
 import threading
 from collections import defaultdict, deque
 from concurrent import futures
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partialmethod
@@ -22,7 +23,9 @@ from executor.ledger.messages import common, gateway, gateway_service, proposal,
 
 METHODS = ("Evaluate", "Endorse", "Submit", "CommitStatus", "ChaincodeEvents")
 VALID, CONFLICT, PHANTOM, POLICY = 0, 11, 12, 10
-QUICK = Deadlines(evaluate=1, endorse=1, submit=1, commit=1, another_look=0.2)
+# How long anything may take before it counts as lost; a busy machine is slow, not wrong.
+WAIT = 60
+PATIENT = Deadlines(evaluate=WAIT, endorse=WAIT, submit=WAIT, commit=WAIT, another_look=WAIT)
 
 
 def certificate(names=(), key=None):
@@ -176,10 +179,17 @@ for method in METHODS:
     setattr(ScriptedPeer, method, partialmethod(ScriptedPeer._answer, method))
 
 
-def dead_peer(msp="DeadMSP"):
-    """A peer at an address where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return Peer(f"127.0.0.1:{held.getsockname()[1]}", msp, TLS[0])
+@contextmanager
+def dead_peers(*msps):
+    """Peers at addresses where nobody listens, and nobody can as long as they are held."""
+    with ExitStack() as held:
+        yield [Peer(_held_address(held), msp, TLS[0]) for msp in msps]
+
+
+def _held_address(held):
+    unused = held.enter_context(socket.socket())
+    unused.bind(("127.0.0.1", 0))
+    return f"127.0.0.1:{unused.getsockname()[1]}"
 
 
 def msp_folder(folder: Path, key=None, of=None):

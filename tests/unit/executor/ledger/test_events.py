@@ -1,11 +1,10 @@
 """Streams of events: in order, once, over peers that fall silent, until closed."""
 
 import threading
-import time
 
 import grpc
 import pytest
-from peers import announced
+from peers import WAIT, announced
 
 from executor.ledger.errors import EventsError
 from executor.ledger.messages import gateway
@@ -34,14 +33,14 @@ def then_waits(*answers):
         yield from answers
         over = threading.Event()
         context.add_callback(over.set)
-        over.wait(20)
+        over.wait(WAIT)
 
     return step
 
 
 def test_events_come_in_order_from_a_block_on(client, peers):
     peers[0].then("ChaincodeEvents", then_waits(announced(4, "A", "B"), announced(6, "C")))
-    stream = client.events("execution-record", 3, 20)
+    stream = client.events("execution-record", 3, WAIT)
     event = next(stream)
     assert (event.block, event.name, event.tx_id, event.payload) == (4, "A", "A-4", b"{}")
     assert [(one.block, one.name) for one in (next(stream), next(stream))] == [(4, "B"), (6, "C")]
@@ -54,7 +53,7 @@ def test_e11_a_lost_stream_goes_on_at_another_peer_without_gap_or_repetition(cli
     peers[0].then("ChaincodeEvents", then_fails(announced(4, "A"), announced(5, "B")))
     peers[1].then("ChaincodeEvents", then_fails(announced(6, "C"), status=Status.ABORTED))
     peers[0].then("ChaincodeEvents", then_waits(announced(9, "D")))
-    stream = client.events("execution-record", 4, 20)
+    stream = client.events("execution-record", 4, WAIT)
     found = [next(stream) for _ in range(4)]
     stream.close()
     assert [(event.block, event.name) for event in found] == [(4, "A"), (5, "B"), (6, "C"), (9, "D")]
@@ -64,7 +63,7 @@ def test_e11_a_lost_stream_goes_on_at_another_peer_without_gap_or_repetition(cli
 def test_a_stream_that_a_peer_ends_is_a_lost_one(client, peers):
     peers[0].then("ChaincodeEvents", lambda request, context: iter([announced(4, "A")]))
     peers[1].then("ChaincodeEvents", then_waits(announced(5, "B")))
-    stream = client.events("execution-record", 4, 20)
+    stream = client.events("execution-record", 4, WAIT)
     assert [next(stream).name, next(stream).name] == ["A", "B"]
     stream.close()
 
@@ -73,16 +72,16 @@ def test_e11_without_any_peer_the_stream_fails_with_what_each_said(client, peers
     for peer in peers:
         peer.always("ChaincodeEvents", then_fails())
     with pytest.raises(EventsError) as raised:
-        next(client.events("execution-record", 4, 20))
+        next(client.events("execution-record", 4, WAIT))
     assert raised.value.code == "EVENTS_FAILED"
     assert [detail.msp for detail in raised.value.details] == ["Org1MSP", "Org2MSP"]
 
 
 def test_a_stream_ends_in_time(client, peers):
-    peers[0].then("ChaincodeEvents", then_waits(announced(4, "A")))
-    began = time.monotonic()
-    assert [event.name for event in client.events("execution-record", 4, 0.5)] == ["A"]
-    assert time.monotonic() - began < 5
+    """A peer that sends nothing is not waited for longer, and its silence is no failure."""
+    for peer in peers:
+        peer.always("ChaincodeEvents", then_waits())
+    assert list(client.events("execution-record", 4, 0.2)) == []
 
 
 def test_closing_a_stream_releases_the_thread_that_reads_it(client, peers):
@@ -93,13 +92,13 @@ def test_closing_a_stream_releases_the_thread_that_reads_it(client, peers):
         yield from then_waits()(request, context)
 
     peers[0].then("ChaincodeEvents", step)
-    stream = client.events("execution-record", 4, 60)
+    stream = client.events("execution-record", 4, WAIT)
     found = []
     reader = threading.Thread(target=lambda: found.extend(stream))
     reader.start()
-    assert opened.wait(10)
+    assert opened.wait(WAIT)
     stream.close()
-    reader.join(10)
+    reader.join(WAIT)
     assert not reader.is_alive()
     assert found == []
 
@@ -107,7 +106,7 @@ def test_closing_a_stream_releases_the_thread_that_reads_it(client, peers):
 def test_c16_events_are_refused_to_whom_the_channel_does_not_admit(client, peers):
     peers[0].then("ChaincodeEvents", then_fails(status=Status.PERMISSION_DENIED))
     with pytest.raises(AccessError) as raised:
-        next(client.events("execution-record", 4, 20))
+        next(client.events("execution-record", 4, WAIT))
     assert isinstance(raised.value.__cause__, EventsError)
     assert asked_from(peers[1]) == []
 
@@ -116,7 +115,7 @@ def test_streams_give_their_permits_back(client, peers):
     before = client._links[0].permits._value
     for _ in range(3):
         peers[0].then("ChaincodeEvents", then_waits(announced(4, "A")))
-        stream = client.events("execution-record", 4, 20)
+        stream = client.events("execution-record", 4, WAIT)
         next(stream)
         stream.close()
         assert list(stream) == []
@@ -128,7 +127,7 @@ def test_a_peer_with_too_many_open_streams_is_passed_over(client, peers):
     while permits.acquire(blocking=False):
         pass
     peers[1].then("ChaincodeEvents", then_waits(announced(4, "A")))
-    stream = client.events("execution-record", 4, 20)
+    stream = client.events("execution-record", 4, WAIT)
     assert next(stream).name == "A"
     stream.close()
     assert asked_from(peers[0]) == []

@@ -45,13 +45,13 @@ def test_an_unknown_identity_is_named_with_those_there_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "key",
-    [ec.generate_private_key(ec.SECP384R1()), rsa.generate_private_key(65537, 2048)],
+    "make_key",
+    [lambda: ec.generate_private_key(ec.SECP384R1()), lambda: rsa.generate_private_key(65537, 2048)],
     ids=["P-384", "RSA"],
 )
-def test_a_key_of_another_kind_is_refused(tmp_path, key):
+def test_a_key_of_another_kind_is_refused(tmp_path, make_key):
     with pytest.raises(UsageError, match="P-256"):
-        Identity.load(msp_folder(tmp_path / "users/a/msp", key), "Org1MSP")
+        Identity.load(msp_folder(tmp_path / "users/a/msp", make_key()), "Org1MSP")
 
 
 def test_a_key_that_is_not_the_certificates_is_refused(tmp_path):
