@@ -1,11 +1,16 @@
 """The live network as the tests drive it: by its own scripts, and by signals."""
 
+import fcntl
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +104,48 @@ def raft_leader() -> str:
 
 
 def until(seconds: float, what: str, check: Any) -> Any:
-    """Repeat a check until it gives something true; the wait for each answer is the check's own."""
+    """Repeat a check until it gives something true."""
     end = time.monotonic() + seconds
     while True:
         found = check()
         if found:
             return found
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        # Leaves the processor to what is waited for.
+        time.sleep(0.05)
+
+
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port of this host that refuses connections, and that nobody else can take meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@contextmanager
+def free_ports() -> Iterator[str]:
+    """A value for ATTESTREE_PORTS under which nothing listens; other tests of this host get another one."""
+    # Below the ports that the kernel gives to outgoing connections.
+    for prefix in range(25, 32):
+        with ExitStack() as stack:
+            try:
+                path = Path(tempfile.gettempdir(), f"attestree-ports-{prefix}.lock")
+                lock = stack.enter_context(path.open("w"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            if all(_is_free(1000 * prefix + port) for port in range(1000)):
+                yield str(prefix)
+                return
+    raise AssertionError("every range of ports that a network could have is taken")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
