@@ -64,6 +64,17 @@ class Gateway:
         )
         return self._call("Evaluate", request).result.payload
 
+    def begin(self, name, *arguments, orgs=()):
+        """Send a call to be evaluated without waiting; returns its transaction id and its future."""
+        tx_id, signed = self._proposal(name, arguments, None)
+        request = gateway.EvaluateRequest(
+            transaction_id=tx_id,
+            channel_id=self._channel_id,
+            proposed_transaction=signed,
+            target_organizations=orgs,
+        )
+        return tx_id, self._link.stub.Evaluate.future(request, timeout=SECONDS)
+
     def endorse(self, name, *arguments, transient=None, orgs=()):
         """Return the transaction id, the signed envelope and the chaincode's result."""
         tx_id, signed = self._proposal(name, arguments, transient)

@@ -1,16 +1,14 @@
 """The live network as the tests drive it: by its own scripts, and by signals."""
 
-import fcntl
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +72,11 @@ def chain(organisation: str) -> dict[str, Any]:
     return found
 
 
-def containers(project: str = PROJECT) -> dict[str, str]:
+def containers(project: str | None = None) -> dict[str, str]:
     """The ids of the network's running containers by service."""
+    name = project or os.environ["ATTESTREE_PROJECT"]
     listed = done(
-        "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={project}",
+        "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={name}",
         "--format", '{{.Label "com.docker.compose.service"}} {{.ID}}',
     )  # fmt: skip
     return dict(line.split() for line in listed.splitlines())
@@ -128,11 +127,10 @@ def free_ports() -> Iterator[str]:
     """A value for ATTESTREE_PORTS under which nothing listens; other tests of this host get another one."""
     # Below the ports that the kernel gives to outgoing connections.
     for prefix in range(25, 32):
-        with ExitStack() as stack:
+        with socket.socket(socket.AF_UNIX) as name:
             try:
-                path = Path(tempfile.gettempdir(), f"attestree-ports-{prefix}.lock")
-                lock = stack.enter_context(path.open("w"))
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A name without a file: it goes with the process that holds it.
+                name.bind(f"\0attestree tests hold ports {prefix}")
             except OSError:
                 continue
             if all(_is_free(1000 * prefix + port) for port in range(1000)):
