@@ -2,8 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from executor.doctor.finding import Finding
@@ -12,13 +14,17 @@ from executor.network import CHANNEL, Network
 
 T = TypeVar("T")
 UP = "run network/up.sh: it brings every organisation to the same definition"
+CATCH_UP_SECONDS = 15.0
+"""For a peer that is behind: blocks may come in while one peer after the other is asked."""
 
 
 def check_heights(network: Network) -> Iterator[Finding]:
-    """Check that every peer has the same chain."""
-    infos = _by_organisation(network, lambda name: network.peer(name, "channel", "getinfo", "-c", CHANNEL))
-    heights = {name: int(_json_part(info)["height"]) for name, info in infos.items()}
-    even = max(heights.values()) - min(heights.values()) <= 1
+    """Check that every peer has the same chain, or comes to have what the others had."""
+    end = time.monotonic() + CATCH_UP_SECONDS
+    heights = _heights(network)
+    wanted = max(heights.values()) - 1
+    while not (even := min(heights.values()) >= wanted) and time.monotonic() < end:
+        heights = _heights(network)
     detail = ", ".join(f"{name} {height}" for name, height in heights.items())
     yield Finding(
         "channel height",
@@ -26,6 +32,11 @@ def check_heights(network: Network) -> Iterator[Finding]:
         detail,
         "" if even else "wait for the lower peer, or restart it: network/up.sh",
     )
+
+
+def _heights(network: Network) -> dict[str, int]:
+    infos = _by_organisation(network, lambda name: network.peer(name, "channel", "getinfo", "-c", CHANNEL))
+    return {name: int(_json_part(info)["height"]) for name, info in infos.items()}
 
 
 def check_chaincodes(network: Network) -> Iterator[Finding]:
@@ -42,8 +53,9 @@ def check_chaincodes(network: Network) -> Iterator[Finding]:
         "" if ok else UP,
     )
     for chaincode, (sequence, version) in first.items():
-        yield _approvals(network, chaincode, sequence)
-        yield _images(network, chaincode, version)
+        approved = _by_organisation(network, partial(_approved, network, chaincode))
+        yield _approvals(chaincode, approved, sequence)
+        yield _images(network, chaincode, approved, version)
 
 
 def _committed(network: Network, organisation: str) -> dict[str, tuple[int, str]]:
@@ -54,14 +66,14 @@ def _committed(network: Network, organisation: str) -> dict[str, tuple[int, str]
     return {found["name"]: (int(found["sequence"]), found["version"]) for found in definitions}
 
 
-def _approved(network: Network, organisation: str, chaincode: str) -> tuple[int, str]:
+def _approved(network: Network, chaincode: str, organisation: str) -> tuple[int, str]:
+    """The sequence and the package that an organisation approved last."""
     arguments = ("lifecycle", "chaincode", "queryapproved", "-C", CHANNEL, "-n", chaincode, "-O", "json")
     found: dict[str, Any] = json.loads(network.peer(organisation, *arguments))
     return int(found["sequence"]), str(found["source"]["Type"]["LocalPackage"]["package_id"])
 
 
-def _approvals(network: Network, chaincode: str, sequence: int) -> Finding:
-    approved = _by_organisation(network, lambda name: _approved(network, name, chaincode))
+def _approvals(chaincode: str, approved: Mapping[str, tuple[int, str]], sequence: int) -> Finding:
     behind = [name for name, (found, _) in approved.items() if found != sequence]
     detail = (
         f"not approved by {', '.join(behind)}"
@@ -71,13 +83,15 @@ def _approvals(network: Network, chaincode: str, sequence: int) -> Finding:
     return Finding(f"{chaincode}: approvals", not behind, detail, UP if behind else "")
 
 
-def _images(network: Network, chaincode: str, version: str) -> Finding:
+def _images(
+    network: Network, chaincode: str, approved: Mapping[str, tuple[int, str]], version: str
+) -> Finding:
     """Compare what runs, what the organisation's package names, and what all of them approved."""
     expected = version.rpartition("-")[2]
     running = containers(network)
     odd = []
-    for name in network.organisations:
-        label = _approved(network, name, chaincode)[1].partition(":")[0]
+    for name, (_, package) in approved.items():
+        label = package.partition(":")[0]
         container = running.get(f"chaincode.{name}", {})
         runs = str(container.get("Image", "")).removeprefix("sha256:")
         if not label.endswith(f"_{expected}"):

@@ -1,4 +1,4 @@
-"""The model chaincode on live peers, through the peer CLI: publish, grant, read, revoke."""
+"""The model chaincode on live peers: publish, grant, read, revoke."""
 
 import base64
 
@@ -45,19 +45,20 @@ def stranger() -> Member:
     return Member("org3", "auditor")
 
 
-def test_the_consortium_reads_and_verifies_the_model(published: Player) -> None:
-    model = auditor2.evaluate(MODEL, "Get", published.process, published.node)
-    page = auditor2.evaluate(MODEL, "Trees", published.process, published.node)
+def test_the_consortium_reads_and_verifies_the_model_at_the_peer_cli(published: Player) -> None:
+    auditor = auditor2.cli
+    model = auditor.evaluate(MODEL, "Get", published.process, published.node)
+    page = auditor.evaluate(MODEL, "Trees", published.process, published.node)
     trees = {
         EstimatorId.parse(item["id"]): Tree.from_bytes(base64.b64decode(item["tree"]), FORMAT_LIMITS).digest
         for item in page["items"]
     }
     assert str(ensemble_digest(list(trees.items()))) == model["digest"]
-    last = auditor1.evaluate(EXECUTION, "LastResult", published.process, published.node)
+    last = auditor.evaluate(EXECUTION, "LastResult", published.process, published.node)
     assert last["ensemble_digest"] == model["digest"]
-    lineage = auditor1.evaluate(EXECUTION, "Lineage", published.process, f"{published.node}/0000")
+    lineage = auditor.evaluate(EXECUTION, "Lineage", published.process, f"{published.node}/0000")
     assert lineage["models"] == [published.node]
-    listed = auditor2.evaluate(MODEL, "List", published.process)["items"]
+    listed = auditor.evaluate(MODEL, "List", published.process)["items"]
     assert [item["node"] for item in listed] == [published.node]
 
 
@@ -70,10 +71,16 @@ def test_c15_access_is_granted_revoked_and_remembered(published: Player) -> None
     place = (published.process, published.node)
     admin1.submit(MODEL, "Revoke", *place, "Org2MSP")
     assert auditor2.code(MODEL, "Get", *place) == "ACCESS_GRANT"
-    scientist1.submit(MODEL, "Grant", *place, "Org2MSP", "2099-01-01T00:00:00Z")
+    scientist1.cli.submit(MODEL, "Grant", *place, "Org2MSP", "2099-01-01T00:00:00Z")
     assert auditor2.evaluate(MODEL, "Get", *place)["node"] == published.node
+    # Another test may have granted to another organisation before.
     history = auditor2.evaluate(MODEL, "AccessHistory", *place)["items"]
-    assert [entry["value"]["change"]["action"] for entry in history] == ["grant", "revoke", "publish"]
+    changes = [entry["value"]["change"] for entry in history]
+    assert [change["action"] for change in changes if change["organisation"] == "Org2MSP"] == [
+        "grant",
+        "revoke",
+    ]
+    assert changes[-1]["action"] == "publish"
     granted = auditor1.evaluate(MODEL, "Access", *place)["organisations"]["Org2MSP"]
     assert granted["expires"].startswith("2099-01-01")
 
@@ -95,19 +102,3 @@ def test_c4_a_stranger_reads_with_a_grant_and_not_without(published: Player, str
     assert stranger.code(EXECUTION, "Estimator", place[0], f"{place[1]}/0000") == "ACCESS_ORGANISATION"
     admin1.submit(MODEL, "Revoke", *place, "Org3MSP")
     assert stranger.code(MODEL, "Trees", *place) == "ACCESS_GRANT"
-
-
-def test_e12_every_read_gives_the_same_bytes_on_all_peers(published: Player) -> None:
-    # The CLI compares what the peers endorsed, so a read that is submitted to all of them shows a difference.
-    place = (published.process, published.node)
-    for call in (
-        ("Get", *place),
-        ("Trees", *place),
-        ("Members", *place),
-        ("Access", *place),
-        ("AccessHistory", *place),
-        ("List", published.process),
-        ("Uses", published.process, f"{published.node}/0000"),
-        ("metadata",),
-    ):
-        auditor1.submit(MODEL, *call)

@@ -1,43 +1,34 @@
-"""Every service the shim offers, on live peers, through the probe: calls, load, large values, restarts.
-
-ATTESTREE_PROJECT, ATTESTREE_PORTS and ATTESTREE_STATE choose the network, as for its scripts.
-"""
+"""Every service the shim offers, on live peers, through the probe: calls, load, large values."""
 
 import base64
 import hashlib
 import json
-import os
 import secrets
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import closing
+from datetime import datetime
 
 import pytest
-from support import gateway
+from support.channel import client_of
+from support.federation import node_of
+from support.gateway import Gateway
+from support.probe import Probe, refusal
 
-pytestmark = pytest.mark.alone
+from executor.network import Network
 
-ROOT = Path(__file__).parents[2]
-PROJECT = os.environ.get("ATTESTREE_PROJECT", "attestree")
-PORTS = os.environ.get("ATTESTREE_PORTS", "7")
-STATE = Path(os.environ.get("ATTESTREE_STATE", ROOT / "network" / "state" / PROJECT))
 MB = 1024 * 1024
-DEADLINE = 90
 
 
 @pytest.fixture(scope="module")
-def organisations():
-    """The names of the network's organisations."""
-    lines = (STATE / "network.env").read_text().splitlines()
-    values = dict(line.split("=", 1) for line in lines if "=" in line)
-    return [f"org{number}" for number in range(1, int(values["ORGS"]) + 1)]
+def live():
+    return Network.load()
 
 
 @pytest.fixture(scope="module")
-def gateways(organisations):
-    made = {org: client(org) for org in organisations}
+def gateways(live):
+    made = {org: Gateway(live, org) for org in live.organisations}
     yield made
     for each in made.values():
         each.close()
@@ -54,34 +45,6 @@ def prefix():
     return f"t{secrets.token_hex(6)}-"
 
 
-class Probe:
-    """The probe contract as one identity sees it."""
-
-    def __init__(self, client):
-        self.client = client
-
-    def evaluate(self, *arguments, **more):
-        return self.client.evaluate("probe", *arguments, **more)
-
-    def submit(self, *arguments, **more):
-        committed = self.client.submit("probe", *arguments, **more)
-        assert committed.code == 0
-        return committed
-
-    def json(self, *arguments, **more):
-        return json.loads(self.evaluate(*arguments, **more))
-
-
-def client(org, user="admin"):
-    return gateway.Gateway(STATE, org, user, port=int(f"{PORTS}{org.removeprefix('org')}51"))
-
-
-def refusal(call, *arguments, **more):
-    with pytest.raises(gateway.GatewayError) as caught:
-        call(*arguments, **more)
-    return caught.value
-
-
 def test_put_get_delete(probe, prefix):
     probe.submit("put", prefix, b"\x00\xff")
     assert probe.evaluate("get", prefix) == b"\x00\xff"
@@ -89,11 +52,11 @@ def test_put_get_delete(probe, prefix):
     assert refusal(probe.evaluate, "get", prefix).code == "NOT_FOUND"
 
 
-def test_every_organisations_peer_reads_the_same_state(gateways, probe, prefix):
-    block = probe.submit("put", prefix, "everywhere").block
+def test_every_organisations_peer_reads_the_same_state(live, gateways, probe, prefix):
+    tx_id = probe.submit("put", prefix, "everywhere").tx_id
     for org, each in gateways.items():
-        wait_until(lambda org=org, each=each: height(each, org) > block)
-        assert each.evaluate("probe", "get", prefix, orgs=[msp(org)]) == b"everywhere"
+        assert each.committed(tx_id).code == 0
+        assert each.evaluate("probe", "get", prefix, orgs=[live.msp_id(org)]) == b"everywhere"
 
 
 def test_a_transaction_does_not_read_its_own_writes(probe, prefix):
@@ -150,14 +113,15 @@ def test_e19_history_is_newest_first_and_complete(probe, prefix):
     assert [item["value"] for item in probe.json("history", prefix, 1, 2)] == ["2", "1"]
 
 
-def test_creator_has_the_attributes_of_its_certificate(organisations):
-    node = next((STATE / "organisations" / "org1" / "users").glob("node*")).name
-    found = Probe(client("org1", node)).json("whoami", transient={"t": b"123"})
-    assert (found["msp"], found["name"], found["channel"]) == ("Org1MSP", node, "attestree")
+def test_creator_has_the_attributes_of_its_certificate():
+    member = node_of("org1")
+    began = int(time.time())
+    found = Probe(client_of(member)).json("whoami", transient={"t": b"123"})
+    assert (found["msp"], found["name"], found["channel"]) == ("Org1MSP", member.identity, "attestree")
     assert found["attributes"]["role"] == "node"
-    assert found["attributes"]["node"] == node
+    assert found["attributes"]["node"] == member.identity
     assert found["transient"] == {"t": 3}
-    assert abs(time.time() - timestamp(found["time"])) < 60
+    assert began <= datetime.fromisoformat(found["time"]).timestamp() <= time.time()
 
 
 def test_transient_data_is_written_without_being_an_argument(probe, prefix):
@@ -169,7 +133,8 @@ def test_transient_data_is_written_without_being_an_argument(probe, prefix):
 
 def test_event_arrives_with_its_block(probe, prefix):
     committed = probe.submit("announce", prefix, "payload")
-    event = next(event for event in probe.client.events("probe", committed.block) if event[1] == prefix)
+    with closing(probe.client.events("probe", committed.block)) as events:
+        event = next(event for event in events if event[1] == prefix)
     assert event == (committed.block, prefix, b"payload", committed.tx_id)
 
 
@@ -246,122 +211,3 @@ def test_1000_concurrent_transactions_without_a_failure(gateways, prefix):
         assert list(pool.map(one, range(1000))) == [0] * 1000
     found = Probe(clients[0]).json("range", prefix, prefix + "~", 2000)
     assert [base64.b64decode(item["value"]).decode() for item in found] == [f"v{n}" for n in range(1000)]
-
-
-def test_e1_peer_killed_mid_transaction_is_served_again(probe, prefix):
-    probe.submit("put", prefix, "kept")
-    since = time.time()
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(refusal, probe.evaluate, "get_each", "absent", 100_000)
-        wait_until(lambda: in_flight(probe))
-        docker("kill", container("peer.org1"))
-        try:
-            running.result(DEADLINE)
-            wait_until(lambda: "given up" in logs("chaincode.org1", since))
-        finally:
-            docker("start", container("peer.org1"))
-    wait_until(lambda: succeeds(probe.evaluate, "get", prefix, orgs=["Org1MSP"]))
-    assert probe.evaluate("get", prefix, orgs=["Org1MSP"]) == b"kept"
-    # A peer that comes back has to meet the other peers again before it can collect endorsements.
-    wait_until(lambda: succeeds(probe.submit, "put", prefix, "after"))
-    assert probe.evaluate("get", prefix) == b"after"
-
-
-def test_e6_chaincode_killed_and_restarted_is_found_again(probe, prefix):
-    probe.submit("put", prefix, "kept")
-    docker("kill", container("chaincode.org1"))
-    try:
-        refusal(probe.evaluate, "get", prefix, orgs=["Org1MSP"])
-    finally:
-        docker("start", container("chaincode.org1"))
-    wait_until(lambda: succeeds(probe.evaluate, "get", prefix, orgs=["Org1MSP"]))
-    assert probe.evaluate("get", prefix, orgs=["Org1MSP"]) == b"kept"
-    # A peer that comes back has to meet the other peers again before it can collect endorsements.
-    wait_until(lambda: succeeds(probe.submit, "put", prefix, "after"))
-    assert probe.evaluate("get", prefix) == b"after"
-
-
-def test_e6_chaincode_restarted_under_load_loses_no_committed_write(probe, prefix):
-    """A graceful restart: every call either commits or says that it did not, and both are true."""
-    stop, kept, failed = threading.Event(), [], []
-
-    def load(worker):
-        number = 0
-        while not stop.is_set():
-            key = f"{prefix}{worker}-{number:05d}"
-            number += 1
-            try:
-                kept.append((key, probe.submit("put", key, key).tx_id))
-            except gateway.GatewayError as error:
-                failed.append((key, error))
-
-    with ThreadPoolExecutor(8) as pool:
-        workers = [pool.submit(load, worker) for worker in range(8)]
-        wait_until(lambda: len(kept) > 20)
-        docker("restart", container("chaincode.org1"))
-        before = len(kept)
-        wait_until(lambda: len(kept) > before + 20)
-        stop.set()
-        for worker in workers:
-            worker.result(DEADLINE)
-    found = {item["key"] for item in probe.json("range", prefix, prefix + "~", 10_000)}
-    assert found == {key for key, _ in kept}
-    assert not found & {key for key, _ in failed}
-
-
-def in_flight(probe):
-    """A call that came after another one has been served, so the other one is on its way."""
-    return probe.json("metadata")["contract"] == "probe"
-
-
-def succeeds(call, *arguments, **more):
-    try:
-        call(*arguments, **more)
-    except gateway.GatewayError:
-        return False
-    return True
-
-
-def height(client, org):
-    """The number of blocks on an organisation's peer, from its qscc: BlockchainInfo has it in field 1."""
-    raw = client.evaluate("qscc", "GetChainInfo", "attestree", orgs=[msp(org)])
-    value = shift = 0
-    for byte in raw[1:]:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value
-    return value
-
-
-def msp(org):
-    return f"Org{org.removeprefix('org')}MSP"
-
-
-def timestamp(text):
-    from datetime import datetime
-
-    return datetime.fromisoformat(text).timestamp()
-
-
-def container(service):
-    return f"{PROJECT}-{service}-1"
-
-
-def logs(service, since):
-    return docker("logs", "--since", str(int(since)), container(service))
-
-
-def docker(*arguments):
-    done = subprocess.run(
-        ["docker", *arguments], capture_output=True, text=True, timeout=DEADLINE, check=True
-    )
-    return done.stdout + done.stderr
-
-
-def wait_until(condition):
-    """Repeat a check until it holds; a container tells nobody when it is ready."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, "the condition never held"
-        threading.Event().wait(0.1)

@@ -1,17 +1,19 @@
-"""Callers of the channel's chaincodes, each one identity that speaks through the peer CLI."""
+"""Callers of the channel's chaincodes, each one identity: at its peer's Gateway, or at the peer CLI."""
 
 import base64
 import json
-import os
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from support.gateway import Gateway
-from support.network import PROJECT, ROOT, peer
+import pytest
+from support.gateway import VALID, Gateway, GatewayError
+from support.network import peer
 
-STATE = ROOT / "network/state" / PROJECT
+from executor.network import Network
 
 DIGESTS = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
 REPOSITORY = "registry:5000/attestree/learner"
@@ -21,23 +23,55 @@ _CODE = re.compile(r'\\?"code\\?":\\?"([A-Z_]+)\\?"')
 
 @dataclass(frozen=True)
 class Member:
-    """One identity of one organisation."""
+    """One identity of one organisation, at the Gateway service of the organisation's peer."""
 
     organisation: str
     identity: str
 
-    def evaluate(self, chaincode: str, *arguments: Any, transient: dict[str, bytes] | None = None) -> Any:
+    @property
+    def cli(self) -> "CliMember":
+        """The same identity at the peer CLI, as auditors without this project's software have it."""
+        return CliMember(self.organisation, self.identity)
+
+    def evaluate(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> Any:
+        """Read on the organisation's own peer; returns the parsed answer."""
+        own = [Network.load().msp_id(self.organisation)]
+        return json.loads(
+            client_of(self).evaluate(chaincode, *as_text(arguments), transient=transient, orgs=own)
+        )
+
+    def submit(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> None:
+        """Have every organisation's peer endorse, and wait for the commit on each; what differs fails."""
+        client = client_of(self)
+        tx_id, envelope, _ = client.endorse(
+            chaincode, *as_text(arguments), transient=transient, orgs=all_msps()
+        )
+        client.order(tx_id, envelope)
+        committed_everywhere(tx_id)
+
+    def code(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> str:
+        """Have every organisation's peer refuse to endorse; returns the code."""
+        with pytest.raises(GatewayError) as refusal:
+            client_of(self).endorse(chaincode, *as_text(arguments), transient=transient, orgs=all_msps())
+        assert refusal.value.code, refusal.value
+        return str(refusal.value.code)
+
+
+class CliMember(Member):
+    """One identity at the peer CLI; each call is a process of its own and takes a second."""
+
+    def evaluate(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> Any:
         """Read on the organisation's own peer; returns the parsed answer."""
         ran = self._run("query", chaincode, arguments, transient)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)
 
-    def submit(self, chaincode: str, *arguments: Any, transient: dict[str, bytes] | None = None) -> None:
-        """Have every organisation's peer endorse, and wait for the commit; answers that differ fail here."""
+    def submit(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> None:
+        """Have every organisation's peer endorse, and wait for the commit on each; what differs fails."""
         ran = self._run("invoke", chaincode, arguments, transient)
         assert ran.returncode == 0, ran.stderr
 
-    def code(self, chaincode: str, *arguments: Any, transient: dict[str, bytes] | None = None) -> str:
+    def code(self, chaincode: str, *arguments: Any, transient: Mapping[str, bytes] | None = None) -> str:
         """Submit what must be refused; returns the code."""
         ran = self._run("invoke", chaincode, arguments, transient)
         assert ran.returncode != 0, ran.stderr
@@ -50,35 +84,45 @@ class Member:
         verb: str,
         chaincode: str,
         arguments: tuple[Any, ...],
-        transient: dict[str, bytes] | None = None,
+        transient: Mapping[str, bytes] | None = None,
     ) -> Any:
-        texts = [part if isinstance(part, str) else json.dumps(part) for part in arguments]
-        call = json.dumps({"Args": texts})
+        call = json.dumps({"Args": as_text(arguments)})
         encoded = {name: base64.b64encode(raw).decode() for name, raw in (transient or {}).items()}
         more = ("--transient", json.dumps(encoded)) if encoded else ()
-        return peer(
-            self.organisation,
-            self.identity,
-            "chaincode",
-            verb,
-            "-C",
-            "attestree",
-            "-n",
-            chaincode,
-            "-c",
-            call,
-            *more,
-        )
+        words = ("chaincode", verb, "-C", "attestree", "-n", chaincode, "-c", call, *more)
+        return peer(self.organisation, self.identity, *words)
 
 
 scientist1, admin1, auditor1 = (Member("org1", name) for name in ("data-scientist", "admin", "auditor"))
 scientist2, admin2, auditor2 = (Member("org2", name) for name in ("data-scientist", "admin", "auditor"))
 
 
+def as_text(arguments: tuple[Any, ...]) -> list[str]:
+    """Arguments as chaincode takes them: text as it is, all else as JSON."""
+    return [part if isinstance(part, str) else json.dumps(part) for part in arguments]
+
+
 def gateway(organisation: str, identity: str, kind: type[Gateway] = Gateway) -> Gateway:
-    """A client of an organisation's Gateway, for what the CLI cannot do; close it after use."""
-    port = int(f"{os.environ.get('ATTESTREE_PORTS', '7')}{organisation.removeprefix('org')}51")
-    return kind(STATE, organisation, identity, port=port)
+    """A client of an organisation's Gateway, for what a member does not do; close it after use."""
+    return kind(Network.load(), organisation, identity)
+
+
+@cache
+def client_of(member: Member) -> Gateway:
+    """A member's own client, kept open until the tests end."""
+    return gateway(member.organisation, member.identity)
+
+
+def all_msps() -> list[str]:
+    network = Network.load()
+    return [network.msp_id(name) for name in network.organisations]
+
+
+def committed_everywhere(tx_id: str) -> None:
+    """Return when every organisation's peer has a valid transaction: any of them may be asked next."""
+    for organisation in Network.load().organisations:
+        found = client_of(Member(organisation, "auditor")).committed(tx_id)
+        assert found.code == VALID, f"transaction {tx_id} has code {found.code} in block {found.block}"
 
 
 def unique(word: str) -> str:

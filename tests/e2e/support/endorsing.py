@@ -1,7 +1,5 @@
 """One signed proposal put before the peer of every organisation, and what each of them made of it."""
 
-import json
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +15,11 @@ from fabric_protos.peer import peer_pb2_grpc as service
 from fabric_protos.peer import proposal_pb2 as proposals
 from fabric_protos.peer import proposal_response_pb2 as responses
 from fabric_protos.peer import transaction_pb2 as transactions
-from support.channel import STATE, Member, gateway
+from support.channel import Member, as_text, committed_everywhere, gateway
 from support.gateway import MESSAGE_LIMIT, SECONDS, Gateway
 
-CHANNEL = "attestree"
+from executor.network import CHANNEL, Network
+
 SETTLING_SECONDS = 60
 
 
@@ -59,7 +58,8 @@ class Endorsers:
     """The peers of all organisations of the network, each asked directly."""
 
     def __init__(self) -> None:
-        self._channels = {name: _connect(name) for name in _organisations()}
+        network = Network.load()
+        self._channels = {name: _connect(network, name) for name in network.organisations}
         self._stubs = {name: service.EndorserStub(channel) for name, channel in self._channels.items()}
         self._clients: dict[Member, Client] = {}
         self._threads = ThreadPoolExecutor(len(self._stubs))
@@ -106,11 +106,11 @@ class Endorsers:
         }
         return {name: future.result() for name, future in asked.items()}
 
-    def commit(self, member: Member, answers: Answers) -> int:
-        """Order the transaction that all peers endorsed; returns its validation code, 0 for valid."""
+    def commit(self, member: Member, answers: Answers) -> None:
+        """Order the transaction that all peers endorsed; returns when all of them have it, valid."""
         client = self._client(member)
         client.order(answers.tx_id, client.envelope(answers))
-        return int(client.committed(answers.tx_id).code)
+        committed_everywhere(answers.tx_id)
 
     def heights(self) -> dict[str, int]:
         _, signed = self._client(Member("org1", "auditor")).propose("qscc", ("GetChainInfo", CHANNEL))
@@ -136,8 +136,7 @@ class Client(Gateway):
         transient: dict[str, bytes] | None = None,
         ahead: int = 0,
     ) -> tuple[str, Any]:
-        texts = [part if isinstance(part, str) else json.dumps(part) for part in arguments]
-        tx_id, signed = self._proposal(chaincode, texts, transient)
+        tx_id, signed = self._proposal(chaincode, as_text(arguments), transient)
         return tx_id, self._later(signed, ahead) if ahead else signed
 
     def envelope(self, answers: Answers) -> Any:
@@ -172,14 +171,8 @@ class Client(Gateway):
         return proposals.SignedProposal(proposal_bytes=raw, signature=self._sign(raw))
 
 
-def _organisations() -> list[str]:
-    found = (path.name for path in (STATE / "organisations").iterdir())
-    return sorted(name for name in found if name.startswith("org") and name[3:].isdigit())
-
-
-def _connect(organisation: str) -> grpc.Channel:
-    number = organisation.removeprefix("org")
-    port = int(f"{os.environ.get('ATTESTREE_PORTS', '7')}{number}51")
-    roots = (STATE / "organisations" / organisation / "tlsca.pem").read_bytes()
+def _connect(network: Network, organisation: str) -> grpc.Channel:
+    roots = (network.folder(organisation) / "tlsca.pem").read_bytes()
     options = [("grpc.max_receive_message_length", MESSAGE_LIMIT)]
-    return grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(roots), options)
+    address = network.peer_address(organisation)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(roots), options)

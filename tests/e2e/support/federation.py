@@ -9,17 +9,22 @@ from support.channel import (
     specification,
     unique,
 )
-from support.network import PROJECT, ROOT
 from support.player import N_MAX, N_NEW, N_SHARE
 
-ORGANISATIONS = ROOT / "network/state" / PROJECT / "organisations"
+from executor.network import Network
+
+
+def nodes_of(organisation: str) -> list[Member]:
+    """The nodes that an organisation got when the network was made; those enrolled later may be revoked."""
+    network = Network.load()
+    names = [f"node{number:02d}" for number in range(1, network.n_nodes + 1)]
+    return [Member(organisation, name) for name in names if network.msp_folder(organisation, name).is_dir()]
 
 
 def node_of(organisation: str) -> Member | None:
-    """The first node that the network enrolled for an organisation; None when there is no such one."""
-    users = ORGANISATIONS / organisation / "users"
-    names = sorted(path.name for path in users.glob("node*")) if users.is_dir() else []
-    return Member(organisation, names[0]) if names else None
+    """The first node of an organisation; None when the network has no such organisation."""
+    found = nodes_of(organisation)
+    return found[0] if found else None
 
 
 def nodes() -> list[Member]:

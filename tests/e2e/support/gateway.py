@@ -4,7 +4,6 @@ Identity, proposal and connection are those of the executor's client, which refu
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 
@@ -13,10 +12,12 @@ from executor.ledger.identity import Identity
 from executor.ledger.link import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
 from executor.ledger.messages import common, gateway, orderer, proposal, response, transaction
 from executor.ledger.proposal import Proposal
+from executor.network import CHANNEL, Network
 
-__all__ = ["MESSAGE_LIMIT", "SECONDS", "Committed", "Gateway", "GatewayError"]
+__all__ = ["MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]
 
 SECONDS = 60
+VALID = 0
 
 
 class GatewayError(Exception):
@@ -43,15 +44,12 @@ class Committed:
 class Gateway:
     """One identity at one organisation's peer."""
 
-    def __init__(
-        self, state: Path, org: str, user: str = "admin", channel: str = "attestree", port: int | None = None
-    ):
-        folder = state / "organisations" / org
-        msp = f"Org{org.removeprefix('org')}MSP"
-        self._identity = Identity.load(folder / "users" / user / "msp", msp)
-        port = port or 7051 + 100 * int(org.removeprefix("org"))
-        self._link = Link(Peer(f"127.0.0.1:{port}", msp, (folder / "tlsca.pem").read_bytes()))
-        self._channel_id = channel
+    def __init__(self, network: Network, org: str, user: str = "admin"):
+        msp = network.msp_id(org)
+        self._identity = Identity.load(network.msp_folder(org, user), msp)
+        tls_ca = (network.folder(org) / "tlsca.pem").read_bytes()
+        self._link = Link(Peer(network.peer_address(org), msp, tls_ca))
+        self._channel_id = CHANNEL
 
     def close(self):
         self._link.close()
@@ -65,6 +63,17 @@ class Gateway:
             target_organizations=orgs,
         )
         return self._call("Evaluate", request).result.payload
+
+    def begin(self, name, *arguments, orgs=()):
+        """Send a call to be evaluated without waiting; returns its transaction id and its future."""
+        tx_id, signed = self._proposal(name, arguments, None)
+        request = gateway.EvaluateRequest(
+            transaction_id=tx_id,
+            channel_id=self._channel_id,
+            proposed_transaction=signed,
+            target_organizations=orgs,
+        )
+        return tx_id, self._link.stub.Evaluate.future(request, timeout=SECONDS)
 
     def endorse(self, name, *arguments, transient=None, orgs=()):
         """Return the transaction id, the signed envelope and the chaincode's result."""
@@ -102,7 +111,7 @@ class Gateway:
         return Committed(tx_id, result, answer.result, answer.block_number)
 
     def events(self, name, block):
-        """Iterate over (block number, event name, payload, transaction id) from a block on."""
+        """Iterate over (block number, event name, payload, transaction id) from a block on; close it."""
         position = orderer.SeekPosition(specified=orderer.SeekSpecified(number=block))
         request = gateway.ChaincodeEventsRequest(
             channel_id=self._channel_id,
@@ -111,9 +120,13 @@ class Gateway:
             start_position=position,
         ).SerializeToString()
         signed = gateway.SignedChaincodeEventsRequest(request=request, signature=self._sign(request))
-        for answer in self._link.stub.ChaincodeEvents(signed, timeout=SECONDS):
-            for event in answer.events:
-                yield answer.block_number, event.event_name, event.payload, event.tx_id
+        call = self._link.stub.ChaincodeEvents(signed, timeout=SECONDS)
+        try:
+            for answer in call:
+                for event in answer.events:
+                    yield answer.block_number, event.event_name, event.payload, event.tx_id
+        finally:
+            call.cancel()
 
     def _proposal(self, name, arguments, transient):
         raw = [argument if isinstance(argument, bytes) else str(argument) for argument in arguments]

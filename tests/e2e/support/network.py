@@ -4,8 +4,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +72,11 @@ def chain(organisation: str) -> dict[str, Any]:
     return found
 
 
-def containers(project: str = PROJECT) -> dict[str, str]:
+def containers(project: str | None = None) -> dict[str, str]:
     """The ids of the network's running containers by service."""
+    name = project or os.environ["ATTESTREE_PROJECT"]
     listed = done(
-        "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={project}",
+        "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={name}",
         "--format", '{{.Label "com.docker.compose.service"}} {{.ID}}',
     )  # fmt: skip
     return dict(line.split() for line in listed.splitlines())
@@ -99,10 +103,47 @@ def raft_leader() -> str:
 
 
 def until(seconds: float, what: str, check: Any) -> Any:
-    """Repeat a check until it gives something true; the wait for each answer is the check's own."""
+    """Repeat a check until it gives something true."""
     end = time.monotonic() + seconds
     while True:
         found = check()
         if found:
             return found
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        # Leaves the processor to what is waited for.
+        time.sleep(0.05)
+
+
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port of this host that refuses connections, and that nobody else can take meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@contextmanager
+def free_ports() -> Iterator[str]:
+    """A value for ATTESTREE_PORTS under which nothing listens; other tests of this host get another one."""
+    # Below the ports that the kernel gives to outgoing connections.
+    for prefix in range(25, 32):
+        with socket.socket(socket.AF_UNIX) as name:
+            try:
+                # A name without a file: it goes with the process that holds it.
+                name.bind(f"\0attestree tests hold ports {prefix}")
+            except OSError:
+                continue
+            if all(_is_free(1000 * prefix + port) for port in range(1000)):
+                yield str(prefix)
+                return
+    raise AssertionError("every range of ports that a network could have is taken")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

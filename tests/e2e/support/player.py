@@ -1,4 +1,4 @@
-"""A node that plays its rounds through the peer CLI: real trees, a key per task, signed results."""
+"""A node that plays its rounds as any client could: real trees, a key per task, signed results."""
 
 import os
 from dataclasses import dataclass, field
