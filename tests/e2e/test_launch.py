@@ -3,16 +3,19 @@
 import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.channel import unique
+from support.commands import done
 from support.launching import (
+    PATIENCE,
     SMALL,
     Launched,
     blocks_about,
+    caught_up,
     digest_of,
     executor,
     height,
@@ -20,7 +23,6 @@ from support.launching import (
     launched,
     ledger,
     nothing_is_left,
-    reached,
     running,
     simulated,
     store_of,
@@ -32,28 +34,30 @@ from learning.simulator import Simulation
 from protocol.identifiers import EstimatorId
 
 RING = {"node01": "org1", "node02": "org1", "node06": "org2"}
-ROUNDS = 3
+ROUNDS = 2
 
 
-def by_command(*arguments: str, organisation: str = "org1") -> Any:
-    ran = executor(*arguments, "--json", "--organisation", organisation)
-    assert ran.code == 0, ran.out + ran.err
-    return ran.answer
+@dataclass(frozen=True)
+class Finished:
+    """A process that both organisations launched until it was completed."""
+
+    process: str
+    launches: list[Launched]
 
 
 @pytest.fixture(scope="module")
-def process(learner: str, rows: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A ring of two organisations, agreed on by the commands that people type."""
+def finished(learner: str, rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A ring of two organisations: agreed on by the commands that people type, then launched side by side."""
     process = unique("ring")
     file = tmp_path_factory.mktemp("federation") / "federation.json"
     schema = {"schema_from": str(rows.parent / "node01.csv"), "label": "Class"}
     fields = {"process": process, "nodes": RING, "image": learner, "rounds": ROUNDS, **SMALL, **schema}
     file.write_text(json.dumps(fields))
-    by_command("process", "create", "--spec", str(file))
+    done("process", "create", "--spec", str(file))
     for organisation in ("org1", "org2"):
-        by_command("process", "accept", process, "--spec", str(file), organisation=organisation)
-    by_command("process", "start", process)
-    return process
+        done("process", "accept", process, "--spec", str(file), organisation=organisation)
+    done("process", "start", process)
+    return Finished(process, both(process, rows, "--until-complete"))
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +69,22 @@ def both(process: str, rows: Path, *arguments: str) -> list[Launched]:
     """Launch the two organisations side by side, as two operators do, in processes of their own."""
 
     def one(organisation: str, *nodes: str) -> Launched:
-        words = ("--organisation", organisation, "--data", str(rows), "--json", *nodes, *arguments)
-        return executor("launch", "--process", process, *words)
+        words = ("--organisation", organisation, "--data", str(rows), "--timeout", PATIENCE, "--json", *nodes)
+        return executor("launch", "--process", process, *words, *arguments)
 
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(one, "org1", "--all-local"), pool.submit(one, "org2")]
-        return [each.result() for each in asked]
+        launches = [each.result() for each in asked]
+    for ran in launches:
+        assert ran.code == 0, ran.out + ran.err
+    caught_up()
+    return launches
 
 
 def test_a_dry_run_shows_plan_and_profile_and_changes_nothing(
-    process: str, rows: Path, docker_client: DockerClient
+    learner: str, rows: Path, docker_client: DockerClient
 ) -> None:
+    process = running(learner, rows, RING)
     before = height()
     ran = launch(process, "--node", "node01", "--data", str(rows), "--dry-run")
     assert ran.code == 0
@@ -91,23 +100,22 @@ def test_a_dry_run_shows_plan_and_profile_and_changes_nothing(
 
 
 def test_two_organisations_learn_what_the_simulator_learns(
-    process: str, rows: Path, expected: Simulation, docker_client: DockerClient
+    finished: Finished, expected: Simulation, docker_client: DockerClient
 ) -> None:
-    for ran in both(process, rows, "--until-complete"):
-        assert ran.code == 0, ran.out + ran.err
+    for ran in finished.launches:
         for node in ran.answer["nodes"]:
             assert [summary["iteration"] for summary in node["rounds"]] == list(range(ROUNDS))
             assert set(node["rounds"][0]["transactions"]) == {"open", "share", "complete"}
             assert node["finished"]["model"] == node["rounds"][-1]["ensemble_digest"]
         assert "FIT" in ran.err
-    check_ledger(process, expected)
+    check_ledger(finished.process, expected)
     for node, organisation in RING.items():
-        nothing_is_left(docker_client, process, node, organisation)
+        nothing_is_left(docker_client, finished.process, node, organisation)
 
 
 def check_ledger(process: str, expected: Simulation) -> None:
     """Compare every round's share and ensemble, every shared tree's bytes, and the models."""
-    reached(process, "completed")
+    assert ledger().orchestration.status(process)["status"] == "completed"
     record = ledger("org1", "node01").execution
     results = {(found["node"], found["iteration"]): found for found in record.artifacts(process)}
     assert len(results) == len(RING) * ROUNDS
@@ -128,22 +136,23 @@ def check_ledger(process: str, expected: Simulation) -> None:
     }
 
 
-def test_a_launch_with_nothing_left_to_do_does_nothing(process: str) -> None:
+def test_a_launch_with_nothing_left_to_do_does_nothing(finished: Finished) -> None:
     """The data is remembered from the launch before, or not even needed."""
     before = height()
-    reports = launched(process, "--all-local", "--until-complete")
+    reports = launched(finished.process, "--all-local", "--until-complete")
     assert [report["rounds"] for report in reports] == [[], []]
     assert {report["finished"]["process"] for report in reports} == {"completed"}
-    assert blocks_about(process, before) == []
+    assert blocks_about(finished.process, before) == []
 
 
-def test_the_same_round_run_twice_gives_byte_identical_trees(process: str, learner: str, rows: Path) -> None:
+def test_the_same_round_run_twice_gives_byte_identical_trees(
+    finished: Finished, learner: str, rows: Path
+) -> None:
     """Another process with the same seed and data: other ids, keys and states, and the same trees."""
     again = running(learner, rows, RING)
-    for ran in both(again, rows):
-        assert ran.code == 0, ran.out + ran.err
+    both(again, rows)
     for node in RING:
-        first, second = task_of(process, node), task_of(again, node)
+        first, second = task_of(finished.process, node), task_of(again, node)
         for name in ("share", "created", "ensemble", "ensemble_digest"):
             assert first["outcome"][name] == second["outcome"][name], (node, name)
         assert first["offered"]["ids"] == second["offered"]["ids"]
@@ -166,9 +175,8 @@ def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
     model = ledger().models.get(first, "node01")
     initial = {"process": first, "node": "node01", "digest": model["digest"]}
     second = running(learner, rows, {"node01": "org1"}, topology="disconnected", initial_model=initial)
-    ran = executor(
-        "launch", "--process", second, "--organisation", "org1", "--until-complete", "--data", str(rows)
-    )
+    words = ("--organisation", "org1", "--until-complete", "--data", str(rows), "--timeout", PATIENCE)
+    ran = executor("launch", "--process", second, *words)
     assert ran.code == 0, ran.err
     assert "node01" in ran.out
     assert "the process is completed" in ran.out

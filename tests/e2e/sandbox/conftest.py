@@ -12,27 +12,32 @@ from executor.sandbox.container import reap
 from protocol.digest import Digest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client() -> Iterator[DockerClient]:
     connected = engine()
     yield connected
     connected.close()
 
 
-@pytest.fixture(scope="module")
-def hostile(client: DockerClient) -> Digest:
-    return build("Dockerfile", "attestree/test-sandbox:probe", BASE=python_base())
+@pytest.fixture(scope="session")
+def hostile_tag(client: DockerClient, network: None) -> str:
+    return build(client, "Dockerfile", "BASE", python_base())
 
 
-@pytest.fixture(scope="module")
-def surprising(hostile: Digest) -> Digest:
-    return build(
-        "Surprising.Dockerfile", "attestree/test-sandbox:surprising", PROBE="attestree/test-sandbox:probe"
-    )
+@pytest.fixture(scope="session")
+def hostile(client: DockerClient, hostile_tag: str) -> Digest:
+    return Digest.parse(str(client.images.get(hostile_tag).id))
+
+
+@pytest.fixture(scope="session")
+def surprising(client: DockerClient, hostile_tag: str) -> Digest:
+    tag = build(client, "Surprising.Dockerfile", "PROBE", hostile_tag)
+    return Digest.parse(str(client.images.get(tag).id))
 
 
 @pytest.fixture
 def sandboxes(client: DockerClient, hostile: Digest, tmp_path: Path) -> Iterator[Sandboxes]:
     tmp_path.chmod(0o700)
-    yield Sandboxes(client, hostile, tmp_path)
-    assert reap(client, {"attestree.test": "sandbox"}) == []
+    made = Sandboxes(client, hostile, tmp_path)
+    yield made
+    assert reap(client, made.labels) == []

@@ -22,8 +22,8 @@ def test_profile_is_what_the_engine_made_on_two_hosts_paths(
     digests = set()
     for place in (sandboxes, elsewhere):
         with broker(place.folder / "broker.sock"):
-            profile, mounts = place.profile(), place.mounts("leave", code=0)
-            with Container.create(place.client, profile, mounts, {"a": "b"}, unique("sandbox")) as made:
+            profile = place.profile()
+            with place.create(place.mounts("leave", code=0), profile) as made:
                 assert effective(made.inspect()) == profile.to_record()
                 digests.add(profile.digest)
     assert len(digests) == 1
@@ -140,7 +140,7 @@ def test_mount_that_cannot_work_is_refused_before_anything_exists(sandboxes: San
 
 
 def test_f15_left_containers_are_reaped_and_no_others(sandboxes: Sandboxes) -> None:
-    ours, theirs = {"attestree.process": unique("p")}, {"attestree.process": unique("p")}
+    ours, theirs = (sandboxes.labels | {"attestree.process": unique("p")} for _ in range(2))
     made = []
     with broker(sandboxes.folder / "broker.sock") as listening:
         mounts = sandboxes.mounts("pause")
@@ -148,7 +148,7 @@ def test_f15_left_containers_are_reaped_and_no_others(sandboxes: Sandboxes) -> N
             profile = sandboxes.profile()
             made.append(Container.create(sandboxes.client, profile, mounts, labels, unique("sandbox")))
         made[0].start(bytearray(32))  # one runs, one was never started
-        assert listening.arrived.wait(30)
+        assert listening.arrived.wait(120)
         with made[2]:
             assert sorted(reap(sandboxes.client, ours)) == sorted(container.id for container in made[:2])
             assert reap(sandboxes.client, ours) == []

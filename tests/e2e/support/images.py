@@ -1,5 +1,6 @@
 """Images of a few bytes, a registry of one's own to break, and whoever else can push."""
 
+import fcntl
 import io
 import json
 import ssl
@@ -17,6 +18,7 @@ from support.network import PROJECT, ROOT, until
 
 from executor.image.check import RegisteredImage
 from executor.image.registry import Registry
+from executor.network import Network
 from protocol.digest import Digest
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
@@ -26,6 +28,14 @@ log: { level: error, accesslog: { disabled: true } }
 storage: { filesystem: { rootdirectory: /tmp }, delete: { enabled: true } }
 http: { addr: ":5000" }
 """
+
+
+@contextmanager
+def one_at_a_time(what: str) -> Iterator[None]:
+    """Keep the other processes of a test run out while one makes what all of them use."""
+    with (Network.load().state / f"{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def pack(**files: bytes) -> bytes:

@@ -1,13 +1,11 @@
 """Launches on the live network: published images, small private data, running processes, what came of it."""
 
 import functools
-import io
 import json
+import signal
 import sys
-import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ from typing import Any
 from click.testing import CliRunner
 from docker import DockerClient
 from support.channel import unique
-from support.images import push
-from support.network import run
+from support.images import one_at_a_time
+from support.network import run, until
 
 from executor.caller import Caller
 from executor.cli import main
@@ -47,6 +45,8 @@ NODES = ("node01", "node02", "node03", "node04", "node05", "node06")
 """Five of org1, the last one of org2."""
 SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": 7}
 EXECUTOR = str(Path(sys.executable).with_name("executor"))
+PATIENCE = "180"
+"""Seconds for a round, where a test does not say; the command itself waits for an hour."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,12 @@ class Launched:
 
 def launch(process: str, *arguments: str, organisation: str = "org1", **environment: str) -> Launched:
     """Run `executor launch --json` in this process, which costs a launch less and lets a test step in."""
-    words = ["launch", "--process", process, "--organisation", organisation, "--json", *arguments]
-    ran = CliRunner().invoke(main, words, env={"ATTESTREE_IDENTITY": None, **environment})
+    words = ["launch", "--process", process, "--organisation", organisation, "--timeout", PATIENCE, "--json"]
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ran = CliRunner().invoke(main, [*words, *arguments], env={"ATTESTREE_IDENTITY": None, **environment})
+    finally:
+        signal.signal(signal.SIGTERM, handler)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return Launched(ran.exit_code, ran.stdout, ran.stderr)
@@ -112,9 +116,17 @@ def task_of(process: str, node: str, iteration: int = 0) -> dict[str, Any]:
     return ledger().execution.get_task(TaskId(process, node, iteration))
 
 
-def height() -> int:
-    """The number of the next block."""
-    return ledger().transport.chain_info().height
+def height(organisation: str = "org1") -> int:
+    """The number of the next block, as the organisation's peer has it."""
+    return ledger(organisation).transport.chain_info().height
+
+
+def caught_up() -> None:
+    """Return when each organisation's peer has every block that any of them has now."""
+    organisations = Network.load().organisations
+    newest = max(height(name) for name in organisations)
+    for name in organisations:
+        until(60, f"{name} has {newest} blocks", lambda name=name: height(name) >= newest)
 
 
 def blocks_since(first: int) -> list[bytes]:
@@ -181,7 +193,7 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
     for organisation in organisations:
         reached(process, "proposed", organisation)
         ledger(organisation, "data-scientist").orchestration.accept(process, specification.digest)
-    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process)["missing"] or None, 30)
+    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process)["missing"] or None, 60)
     ledger("org1", "data-scientist").orchestration.start(process)
     for organisation in organisations:
         reached(process, "running", organisation)
@@ -198,7 +210,7 @@ def reached(process: str, status: str, organisation: str = "org1") -> None:
         except StateError:
             return None
 
-    wait_until(here, process, check, 30)
+    wait_until(here, process, check, 60)
 
 
 def published(client: DockerClient, name: str, image: Digest) -> str:
@@ -209,40 +221,6 @@ def published(client: DockerClient, name: str, image: Digest) -> str:
 
 
 def learner_image(client: DockerClient) -> Digest:
-    """The learner image of these sources."""
-    return build(client, lambda _: None).image_id
-
-
-@contextmanager
-def derived(
-    client: DockerClient, image: Digest, files: Mapping[str, bytes], changes: list[str] | None = None
-) -> Iterator[Digest]:
-    """An image with other files and settings on top; it is gone from the engine afterwards."""
-    base = client.api.create_container(str(image))
-    try:
-        client.api.put_archive(base["Id"], "/", _packed(files))
-        made = client.api.commit(base["Id"], changes=changes or [])["Id"]
-    finally:
-        client.api.remove_container(base["Id"], v=True)
-    try:
-        yield Digest.parse(made)
-    finally:
-        client.api.remove_image(made, force=True)
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o644
-            archive.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def registered(client: DockerClient, name: str, served: Digest, claimed: Digest) -> str:
-    """Push one image and register it under the id of another, as a liar would; returns NAME:VERSION."""
-    version, host = unique("1"), Registry.of_network(Network.load()).host
-    manifest = push(client, served, f"{host}/{name}", version)
-    ledger("org1", "data-scientist").images.register(name, version, manifest, claimed, f"{host}/{name}")
-    return f"{name}:{version}"
+    """The learner image of these sources, built by the first who asks."""
+    with one_at_a_time("learner-image"):
+        return build(client, lambda _: None).image_id

@@ -1,0 +1,51 @@
+"""The `executor` command as an operator has it in a terminal: it says what it does, and takes signals."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from support.launching import EXECUTOR
+from support.network import ROOT
+
+# A runner in the background ignores SIGINT, and what it starts inherits that; from a terminal nobody does.
+_WITH_DEFAULT_SIGNALS = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@contextmanager
+def executing(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process that takes signals as one in a terminal does; it is gone afterwards."""
+    with subprocess.Popen(
+        [sys.executable, "-ISc", _WITH_DEFAULT_SIGNALS, EXECUTOR, *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def told(started: subprocess.Popen[str], words: str, seconds: float = 120) -> str:
+    """The first line with these words on stderr; a process that does not say them in time is killed."""
+    assert started.stderr is not None
+    deadline = threading.Timer(seconds, started.kill)
+    deadline.start()
+    lines: list[str] = []
+    try:
+        for line in started.stderr:
+            if words in line:
+                return line
+            lines.append(line)
+    finally:
+        deadline.cancel()
+    raise AssertionError(f"{words!r} was not said within {seconds} s: {lines}")
