@@ -14,6 +14,7 @@ import pytest
 import test_launch_integrity as altered
 from click.testing import CliRunner
 from docker import DockerClient
+from executor.launch.desk import TaskDesk
 from support.launching import (
     Launched,
     launch,
@@ -30,7 +31,6 @@ from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
 from executor import exits
 from executor.cli import main
-from executor.launch.desk import TaskDesk
 from executor.network import Network
 
 sys.path.insert(0, str(ROOT / "tests/unit/executor/ledger"))

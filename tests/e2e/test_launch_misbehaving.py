@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
+from executor.launch.desk import TaskDesk
 from support.launching import (
     Launched,
     containers_of,
@@ -27,7 +28,6 @@ from support.launching import (
 )
 from support.network import ROOT
 
-from executor.launch.desk import TaskDesk
 from protocol.digest import Digest
 
 SCRIPT = ROOT / "tests/e2e/learners/misbehaving.py"

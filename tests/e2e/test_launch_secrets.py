@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
+from executor.launch.desk import TaskDesk
 from support.launching import (
     blocks_since,
     containers_of,
@@ -28,7 +29,6 @@ from support.launching import (
 )
 
 from executor.launch import round as steps
-from executor.launch.desk import TaskDesk
 from executor.sandbox.profile import ROWS, SOCKET, STATE
 from protocol.digest import Digest
 from protocol.signing import SigningKey

@@ -12,6 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner
 from docker import DockerClient
+from executor.launch.rounds import labels_of
 from support.channel import unique
 from support.images import one_at_a_time
 from support.network import run, until
@@ -25,7 +26,6 @@ from executor.image.build import build
 from executor.image.publish import Publication, publish
 from executor.image.reference import Reference
 from executor.image.registry import Registry
-from executor.launch.rounds import labels_of
 from executor.launch.store import NodeStore
 from executor.ledger.proxies import Ledger
 from executor.ledger.waiting import wait_until
