@@ -71,7 +71,7 @@ class Run:
         if not self.keep:
             removed = Counter(one.partition(" ")[0] for one in leftovers.remove(self.environment))
             if removed:
-                counted = ", ".join(f"{count} × {kind}" for kind, count in removed.items())
+                counted = ", ".join(f"{kind} x{count}" for kind, count in removed.items())
                 say(f"removed what an earlier run left: {counted}")
         data = [] if self.selection.chosen else [plan.data()]
         self.work.side_by_side(plan.network(fresh=not self.keep), data, *self._checks_and_units())
