@@ -30,9 +30,13 @@ def remove(environment: Mapping[str, str]) -> list[str]:
     if engine_answers(environment):
         found += _remove_from_engine(environment)
     for path in sorted((ROOT / "network" / "state").glob(f"{PROJECT}*")):
-        if is_ours(path.name.removesuffix(".lock")):
-            found.append(str(path.relative_to(ROOT)))
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not is_ours(path.name.removesuffix(".lock")):
+            continue
+        if path.suffix == ".lock":
+            path.unlink()
+        else:
+            found.append(f"folder {path.relative_to(ROOT)}")
+            shutil.rmtree(path)
     return found
 
 

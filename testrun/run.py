@@ -1,6 +1,7 @@
 """One run of the test command, from what earlier runs left to the last line."""
 
 import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -68,8 +69,10 @@ class Run:
 
     def _with_network(self) -> None:
         if not self.keep:
-            for one in leftovers.remove(self.environment):
-                say(f"removed what an earlier run left: {one}")
+            removed = Counter(one.partition(" ")[0] for one in leftovers.remove(self.environment))
+            if removed:
+                counted = ", ".join(f"{kind} x{count}" for kind, count in removed.items())
+                say(f"removed what an earlier run left: {counted}")
         data = [] if self.selection.chosen else [plan.data()]
         self.work.side_by_side(plan.network(fresh=not self.keep), data, *self._checks_and_units())
         if any(ended.failed and ended.job.needed for ended in self.work.ended):

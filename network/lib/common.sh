@@ -7,6 +7,7 @@
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin
 [ -n "${HOME-}" ] || HOME=$(getent passwd "$(id -u)" | cut -d: -f6)
 export PATH HOME LC_ALL=C.UTF-8
+unset LANGUAGE
 umask 022
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
