@@ -13,10 +13,12 @@ from federation import (
     Federation,
     changed,
     estimators,
+    played,
     prepared,
     tree_of,
 )
 
+from protocol import canonical
 from protocol.digest import Digest
 from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
@@ -25,18 +27,6 @@ from protocol.share import Share
 from protocol.tree import FORMAT_LIMITS, Tree
 
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])
-
-
-def played():
-    """Two rounds in which node01 keeps six trees of each FIT to itself."""
-    federation = Federation()
-    for iteration in (0, 1):
-        for name, player in federation.players.items():
-            player.open(iteration)
-            player.share(estimators(name, iteration)[:4] if name == "node01" else None)
-        for player in federation.players.values():
-            player.complete()
-    return federation
 
 
 @pytest.fixture
@@ -363,6 +353,18 @@ def test_a_process_may_start_from_a_published_model(published):
     fresh = Estimator(EstimatorId("node04", highest + 1), STUMP)
     relayed = tree_of(EstimatorId("node01", 0))
     assert player.share((relayed, fresh))["created"] == [str(fresh.id)]
+
+
+def test_a_process_whose_model_is_no_longer_the_one_agreed_on_goes_no_further(published):
+    """No transaction alters a model, so it is altered by hand."""
+    model = get(published, published.auditor1)
+    initial = {"process": published.process, "node": "node01", "digest": model["digest"]}
+    player = begin(published, "second", initial)
+    player.open(0)
+    place = next(place for place in published.state if place[1].startswith("\0model\0"))
+    record = json.loads(published.state[place])
+    published.state[place] = canonical.encode(record | {"digest": DIGESTS[4]})
+    assert player.share_code() == "MODEL_DIGEST"
 
 
 @pytest.mark.parametrize(
