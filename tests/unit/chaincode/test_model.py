@@ -303,30 +303,6 @@ def test_e9_models_of_all_nodes_are_published_in_one_block(federation):
     assert federation.commit(block) == ["VALID"] * 4
 
 
-def test_e12_two_peers_endorse_the_same_bytes_for_every_function(federation, node):
-    seen = set()
-
-    def twice(member, *arguments, **options):
-        here = member.endorse(*arguments, tx_id="tx", **options)
-        federation.state = dict(reversed(federation.state.items()))
-        there = member.endorse(*arguments, tx_id="tx", **options)
-        assert here.status == 200, here.message
-        assert here.bytes == there.bytes
-        seen.add(arguments[1])
-
-    arguments, options = node.call_publish()
-    twice(node.member, *arguments, **options)
-    node.publish()
-    process = federation.process
-    twice(federation.admin1, MODEL, "Grant", process, "node01", "Org3MSP")
-    twice(federation.admin1, MODEL, "Revoke", process, "node01", "Org2MSP")
-    for function in ("Get", "Trees", "Members", "Access", "AccessHistory"):
-        twice(federation.auditor1, MODEL, function, process, "node01")
-    twice(federation.auditor1, MODEL, "List")
-    twice(federation.auditor1, MODEL, "Uses", process, "node01/0000")
-    assert seen == set(federation.contracts[MODEL].functions) - {"metadata"}
-
-
 def begin(federation, process, initial):
     """Start another process of the same nodes from a model and return node04, ready to open."""
     specification = changed("initial_model", initial, base=TWO_ROUNDS) | {"process": process}
