@@ -12,8 +12,6 @@ from chaincode.execution_record import ExecutionRecord
 from chaincode.image import ImageRegistry
 from chaincode.model import Models
 from chaincode.orchestration import Orchestration
-from learning.fit import FitOptions, FitTask, fit
-from learning.rows import Rows
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
@@ -33,6 +31,10 @@ __all__ = ["DIGESTS", "NODES", "SPECIFICATION", "Federation", "Player", "changed
 @cache
 def estimators(node, iteration, n_new=N_NEW):
     """FIT real trees for one round of a node; the counters follow those of the rounds before."""
+    # Not needed by an interpreter that is given the trees, and slow to load.
+    from learning.fit import FitOptions, FitTask, fit
+    from learning.rows import Rows
+
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(node.encode()).digest()[:4], "big"))
     X = rng.normal(size=(200, N_FEATURES))
     rows = Rows.of(X, X[:, 0] + X[:, 1] * X[:, 2] > 1.5)
@@ -220,6 +222,18 @@ class Player:
     def publish_code(self, **changes):
         arguments, options = self.call_publish(**changes)
         return self.member.code(*arguments, **options)
+
+
+def played():
+    """Two rounds in which node01 keeps six trees of each FIT to itself."""
+    federation = Federation()
+    for iteration in (0, 1):
+        for name, player in federation.players.items():
+            player.open(iteration)
+            player.share(estimators(name, iteration)[:4] if name == "node01" else None)
+        for player in federation.players.values():
+            player.complete()
+    return federation
 
 
 @cache

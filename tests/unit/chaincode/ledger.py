@@ -19,8 +19,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from chaincode.shim import Context, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
@@ -30,7 +31,9 @@ M = wire.Message
 START = datetime(2026, 11, 16, tzinfo=UTC)
 CERTIFICATE_DAYS = 365
 VALID, MVCC_CONFLICT, PHANTOM = "VALID", "MVCC_READ_CONFLICT", "PHANTOM_READ_CONFLICT"
-KEY = ec.generate_private_key(ec.SECP256R1())
+# The same in every interpreter, so that two of them can be compared byte for byte.
+KEY = ec.derive_private_key(7, ec.SECP256R1())
+AUTHORITY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
 
 class RefusedError(Exception):
@@ -297,7 +300,7 @@ def proposal(creator, chaincode, time, transient):
 
 @cache
 def certificate(name, attributes):
-    """Make a certificate with Fabric CA attributes; one key signs them all, as nobody verifies here."""
+    """Make a certificate with Fabric CA attributes; all have one key, as nobody verifies here."""
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     builder = (
         x509.CertificateBuilder()
@@ -311,4 +314,4 @@ def certificate(name, attributes):
     if attributes:
         raw = json.dumps({"attrs": dict(attributes)}).encode()
         builder = builder.add_extension(x509.UnrecognizedExtension(ATTRIBUTES_OID, raw), critical=False)
-    return builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return builder.sign(AUTHORITY, None).public_bytes(serialization.Encoding.PEM)

@@ -10,11 +10,15 @@ from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, change
 from ledger import KEY
 
 from protocol.digest import Digest
+from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.result import ensemble_digest
 from protocol.task.statement import Action
 from protocol.trees.share import Share
+from protocol.round import ensemble_digest
+from protocol.share import Share
+from protocol.signing import Action
 
 DIGEST = Digest.of(b"another")
 HOUR = timedelta(hours=1)
@@ -282,6 +286,16 @@ def test_a1_a_refusal_is_evidence_that_stays(federation, node):
     assert node.share_code() == "LIFECYCLE_TRANSITION"
 
 
+def test_c6_a_refusal_is_of_the_iteration_that_comes_next(federation, node):
+    def refuse(iteration):
+        return (EXECUTION, "Refuse", federation.process, "node01", iteration, "IMAGE_MISMATCH", {})
+
+    assert node.member.code(*refuse(1)) == "ITERATION_ORDER"
+    federation.play(0)
+    assert node.member.code(*refuse(0)) == "ITERATION_ORDER"
+    assert node.member.submit(*refuse(1))["state"] == "refused"
+
+
 @pytest.mark.parametrize(
     ("code", "evidence", "refused"),
     [
@@ -313,6 +327,10 @@ def test_failure_is_recorded_with_its_cause(federation, opened):
 def test_f12_a_task_that_failed_after_sharing_is_done_again_with_the_same_trees(federation, shared):
     shared.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "EXIT", "")
     shared.open(0)
+    first, second, *rest = estimators("node01", 0)
+    exchanged = (Estimator(first.id, second.tree), Estimator(second.id, first.tree), *rest)
+    assert shared.share_code(exchanged) == "ESTIMATOR_CONFLICT"
+    assert shared.share_code((Estimator(first.id, second.tree),)) == "ESTIMATOR_CONFLICT"
     again = shared.share()
     assert (again["replayed"], again["created"]) == (False, [])
     assert shared.complete()["next_counter"] == N_NEW
@@ -347,6 +365,20 @@ def test_results_take_what_was_offered(federation, shared):
         ordered = tuple(sorted(slots, key=lambda slot: slot.sender))
         result = replace(good, slots=ordered)
         assert shared.complete_code(result) == "RESULT_SLOT"
+
+
+def test_a_slot_of_an_earlier_iteration_is_refused_in_a_synchronous_process(federation):
+    federation.play(0)
+    for player in federation.players.values():
+        player.open(1)
+        player.share()
+    node = federation.players["node01"]
+    old, _ = node.member.evaluate(EXECUTION, "Offers", federation.process, "node01", 0)["slots"]
+    first, second = node.slots()
+    stale = replace(first, iteration=0, share=Digest.parse(old["share"]), taken=())
+    assert old["sender"] == first.sender
+    assert node.complete_code(node.result(slots=(stale, second))) == "RESULT_SLOT"
+    assert node.complete(node.result(slots=(first, second)))["replayed"] is False
 
 
 def test_refused_offers_are_recorded(federation, shared):
@@ -432,11 +464,3 @@ def test_questions_about_nothing_have_codes(federation):
     assert ask(EXECUTION, "Artifacts", process, -2) == "COUNTER_RANGE"
     assert ask(EXECUTION, "Artifacts", process, -1, 0) == "BAD_ARGUMENT"
     assert ask(EXECUTION, "Artifacts", process, 0, 5, "result~other~0000000000~node01") == "BAD_ARGUMENT"
-
-
-def test_a_private_key_never_reaches_the_ledger(federation):
-    federation.play(0)
-    secrets = [player.key.reveal_seed() for player in federation.players.values()]
-    for value in federation.state.values():
-        assert not any(secret in value or secret.hex().encode() in value for secret in secrets)
-    assert isinstance(federation.players["node01"].key, SigningKey)

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 
+import numpy as np
 import pytest
 from federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +19,9 @@ from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
 from protocol.trees.tree import Tree
+from protocol.payload import MAX_PAYLOAD
+from protocol.share import Share, ShareLimits
+from protocol.tree import Tree
 
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])
@@ -173,10 +177,26 @@ def test_d21_just_under_and_just_over_the_number_of_estimators(node):
     assert len(node.share(many[:N_NEW])["created"]) == N_NEW
 
 
-def test_d21_just_under_and_just_over_the_bytes(standing):
-    limit = 1 << 20
-    assert code_of(standing, bytes(limit)) == "SHARE_VERSION"
-    assert code_of(standing, bytes(limit + 1)) == "PAYLOAD_SIZE"
+def bushy(internal, leaf):
+    """A tree with so many splits that is as shallow as can be."""
+    nodes, splits = 2 * internal + 1, np.arange(internal)
+    left, right = np.full(nodes, -1), np.full(nodes, -1)
+    left[:internal], right[:internal] = 2 * splits + 1, 2 * splits + 2
+    is_split = np.arange(nodes) < internal
+    feature, threshold = np.where(is_split, 0, -1), np.where(is_split, 0.5, 0.0)
+    return Tree.from_arrays(feature, threshold, left, right, np.where(is_split, 0.0, leaf))
+
+
+def test_d21_a_share_of_as_many_bytes_as_may_be_and_one_more():
+    trees = [bushy(255, 0.25)] * 227 + [bushy(2, 0.25), bushy(20, 1.0)]
+    largest = Share(tuple(named(tree, counter=counter) for counter, tree in enumerate(trees)))
+    assert len(largest.to_bytes()) == MAX_PAYLOAD == 1 << 20
+    counts = {"n_new": len(trees), "n_max": len(trees), "n_share": len(trees)}
+    parameters = TWO_ROUNDS["steps"][0]["parameters"] | counts
+    node = Federation(changed("steps", 0, "parameters", parameters, base=TWO_ROUNDS)).players["node01"]
+    node.open(0)
+    assert code_of(node, largest.to_bytes() + b"\0") == "PAYLOAD_SIZE"
+    assert len(node.share(largest.estimators)["created"]) == len(trees)
 
 
 def test_d21_just_under_and_just_over_the_limits_of_trees():

@@ -13,10 +13,12 @@ from federation import (
     Federation,
     changed,
     estimators,
+    played,
     prepared,
     tree_of,
 )
 
+from protocol import canonical
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.task.result import ensemble_digest
@@ -25,18 +27,6 @@ from protocol.trees.share import Share
 from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])
-
-
-def played():
-    """Two rounds in which node01 keeps six trees of each FIT to itself."""
-    federation = Federation()
-    for iteration in (0, 1):
-        for name, player in federation.players.items():
-            player.open(iteration)
-            player.share(estimators(name, iteration)[:4] if name == "node01" else None)
-        for player in federation.players.values():
-            player.complete()
-    return federation
 
 
 @pytest.fixture
@@ -313,30 +303,6 @@ def test_e9_models_of_all_nodes_are_published_in_one_block(federation):
     assert federation.commit(block) == ["VALID"] * 4
 
 
-def test_e12_two_peers_endorse_the_same_bytes_for_every_function(federation, node):
-    seen = set()
-
-    def twice(member, *arguments, **options):
-        here = member.endorse(*arguments, tx_id="tx", **options)
-        federation.state = dict(reversed(federation.state.items()))
-        there = member.endorse(*arguments, tx_id="tx", **options)
-        assert here.status == 200, here.message
-        assert here.bytes == there.bytes
-        seen.add(arguments[1])
-
-    arguments, options = node.call_publish()
-    twice(node.member, *arguments, **options)
-    node.publish()
-    process = federation.process
-    twice(federation.admin1, MODEL, "Grant", process, "node01", "Org3MSP")
-    twice(federation.admin1, MODEL, "Revoke", process, "node01", "Org2MSP")
-    for function in ("Get", "Trees", "Members", "Access", "AccessHistory"):
-        twice(federation.auditor1, MODEL, function, process, "node01")
-    twice(federation.auditor1, MODEL, "List")
-    twice(federation.auditor1, MODEL, "Uses", process, "node01/0000")
-    assert seen == set(federation.contracts[MODEL].functions) - {"metadata"}
-
-
 def begin(federation, process, initial):
     """Start another process of the same nodes from a model and return node04, ready to open."""
     specification = changed("initial_model", initial, base=TWO_ROUNDS) | {"process": process}
@@ -363,6 +329,18 @@ def test_a_process_may_start_from_a_published_model(published):
     fresh = Estimator(EstimatorId("node04", highest + 1), STUMP)
     relayed = tree_of(EstimatorId("node01", 0))
     assert player.share((relayed, fresh))["created"] == [str(fresh.id)]
+
+
+def test_a_process_whose_model_is_no_longer_the_one_agreed_on_goes_no_further(published):
+    """No transaction alters a model, so it is altered by hand."""
+    model = get(published, published.auditor1)
+    initial = {"process": published.process, "node": "node01", "digest": model["digest"]}
+    player = begin(published, "second", initial)
+    player.open(0)
+    place = next(place for place in published.state if place[1].startswith("\0model\0"))
+    record = json.loads(published.state[place])
+    published.state[place] = canonical.encode(record | {"digest": DIGESTS[4]})
+    assert player.share_code() == "MODEL_DIGEST"
 
 
 @pytest.mark.parametrize(

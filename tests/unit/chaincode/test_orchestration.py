@@ -594,6 +594,12 @@ def test_composite_process_runs_a_single_step_and_then_an_iterative_one(channel)
     assert (second["step"]["name"], second["neighbours"]) == ("train", ["node02", "node04"])
     assert first["parameters_digest"] != second["parameters_digest"]
     assert first["iterations"] == 5
+    for iteration in range(5):
+        assert channel.admin1.code("orchestration", "Complete", P) == "PROCESS_UNFINISHED"
+        for node in NODES:
+            assert channel.context(node, iteration)["next"] == iteration
+            channel.advance(node, iteration)
+    assert channel.admin1.submit("orchestration", "Complete", P)["status"] == "completed"
 
 
 def test_process_has_at_most_a_thousand_nodes(channel):
