@@ -18,9 +18,9 @@ from federation import (
 from scenario import IMAGE
 
 from protocol.errors import TABLE, AccessError, StateError
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.tree import Tree
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 REFUSALS = [code for code, row in TABLE.items() if issubclass(row.error, AccessError | StateError)]
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])

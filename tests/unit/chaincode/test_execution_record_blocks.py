@@ -1,7 +1,6 @@
 """Many nodes in one block (E9), the same bytes on every peer (E12), times that go back (E15), and speed."""
 
 import copy
-import re
 import json
 import os
 import subprocess

@@ -10,15 +10,11 @@ from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, change
 from ledger import KEY
 
 from protocol.digest import Digest
-from protocol.estimator import Estimator
 from protocol.identifiers import EstimatorId
-from protocol.signing import SigningKey
 from protocol.task.result import ensemble_digest
 from protocol.task.statement import Action
+from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share
-from protocol.round import ensemble_digest
-from protocol.share import Share
-from protocol.signing import Action
 
 DIGEST = Digest.of(b"another")
 HOUR = timedelta(hours=1)

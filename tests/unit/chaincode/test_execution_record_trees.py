@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 
 from protocol.errors import TABLE
 from protocol.identifiers import EstimatorId
+from protocol.task.payload import MAX_PAYLOAD
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
 from protocol.trees.tree import Tree
-from protocol.payload import MAX_PAYLOAD
-from protocol.share import Share, ShareLimits
-from protocol.tree import Tree
 
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
 STUMP = Tree.from_arrays([0, -1, -1], [0.5, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 0.0, 1.0])

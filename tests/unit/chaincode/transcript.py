@@ -13,7 +13,7 @@ import federation as parties
 from federation import DIGESTS, EXECUTION, LIMITS, MODEL, Federation, changed, played
 from scenario import IMAGE, NODES
 
-from protocol.share import Share, ShareLimits
+from protocol.trees.share import Share, ShareLimits
 
 ORCHESTRATION, P = "orchestration", "fraud-2026"
 
