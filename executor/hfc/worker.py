@@ -44,6 +44,8 @@ LAST_BLOCK = 2**63 - 1
 PROBE_SECONDS = 2.0
 PAUSES = (0.1, 0.2, 0.4, 0.8)
 """How long peers get to catch up with each other when they disagree."""
+BEHIND_PAUSE = 0.2
+"""Until a peer that has not the block yet is asked for it again: about the time of a block."""
 MESSAGE_BYTES = 100 * 1024 * 1024
 OPTIONS = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
@@ -316,22 +318,35 @@ class Call:
         raise CallError("stream", "the peer ended the stream of blocks")
 
     async def _blocks(self, peer: Any, start: int, *, filtered: bool) -> AsyncGenerator[Any, None]:
+        """Yield blocks from one on; a peer that has not come so far yet is asked again until it has."""
+        is_behind = True
+        while is_behind:
+            is_behind = False
+            stream = peer.delivery(self._seek(start), filtered=filtered)
+            try:
+                async for found in stream:
+                    if found.WhichOneof("Type") != "status":
+                        yield found
+                        continue
+                    status = common_pb2.Status.Name(found.status)
+                    if status != "NOT_FOUND":
+                        raise CallError("stream", f"the peer ended the stream: {status}", tx_id=self.sent)
+                    is_behind = True
+            finally:
+                # Or the thread that waits for the next block keeps the process.
+                stream.cancel()
+            if is_behind:
+                await asyncio.sleep(BEHIND_PAUSE)
+
+    def _seek(self, start: int) -> Any:
+        """Sign a request for all blocks from one on."""
         context = create_tx_context(self.user, self.user.cryptoSuite, TXProposalRequest())
         seek = common_pb2.HeaderType.Value("DELIVER_SEEK_INFO")
         now = utils.current_timestamp()
         channel = utils.build_channel_header(seek, context.tx_id, self.request.channel, now)
         header = utils.build_header(context.identity, channel, context.nonce)
         payload = create_seek_payload(header, create_seek_info(start, LAST_BLOCK))
-        stream = peer.delivery(create_envelope(context.sign(payload), payload), filtered=filtered)
-        try:
-            async for found in stream:
-                if found.WhichOneof("Type") == "status":
-                    status = common_pb2.Status.Name(found.status)
-                    raise CallError("stream", f"the peer ended the stream: {status}", tx_id=self.sent)
-                yield found
-        finally:
-            # Or the thread that waits for the next block keeps the process.
-            stream.cancel()
+        return create_envelope(context.sign(payload), payload)
 
 
 VERBS: dict[str, Callable[[Call], Coroutine[Any, Any, dict[str, Any]]]] = {

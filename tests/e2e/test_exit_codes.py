@@ -26,7 +26,7 @@ from support.launching import (
     task_of,
 )
 from support.lying_engine import lying_engine
-from support.network import ROOT
+from support.network import ROOT, free_ports
 from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
 from executor import exits
@@ -76,25 +76,18 @@ def conflicting_network(folder: Path) -> Iterator[dict[str, str]]:
     peer = ScriptedPeer("Org1MSP").always("CommitStatus", committed(CONFLICT))
     server = grpc.server(futures.ThreadPoolExecutor(4))
     gateway_service.add_GatewayServicer_to_server(peer, server)
-    credentials = grpc.ssl_server_credentials([(TLS[1], TLS[0])])
-    # Ports have a fixed form, a prefix and 151; one of them will be free.
-    prefix = next(number for number in range(20, 60) if _binds(server, f"127.0.0.1:{number}151", credentials))
-    server.start()
-    try:
-        yield environment_of(folder, prefix)
-    finally:
-        server.stop(None)
-        peer.server.stop(None)
+    with free_ports() as prefix:
+        credentials = grpc.ssl_server_credentials([(TLS[1], TLS[0])])
+        server.add_secure_port(f"127.0.0.1:{prefix}151", credentials)
+        server.start()
+        try:
+            yield environment_of(folder, prefix)
+        finally:
+            server.stop(None).wait()
+            peer.server.stop(None)
 
 
-def _binds(server: Any, address: str, credentials: Any) -> bool:
-    try:
-        return bool(server.add_secure_port(address, credentials))
-    except RuntimeError:
-        return False
-
-
-def environment_of(folder: Path, prefix: int) -> dict[str, str]:
+def environment_of(folder: Path, prefix: str) -> dict[str, str]:
     """Write down a network of one organisation whose ports begin with a prefix."""
     names = {"ORGS": 1, "ORDERERS": 1, "NODES": 1, "CHAINCODE_IMAGE": "none", "PORTS": prefix}
     (folder / "network.env").write_text("".join(f"{name}={value}\n" for name, value in names.items()))
@@ -107,6 +100,11 @@ def environment_of(folder: Path, prefix: int) -> dict[str, str]:
 def overtaken(scene: Scene) -> Launched:
     with conflicting_network(scene.folder) as environment:
         return command("process", "start", "any", **environment)
+
+
+def absent(scene: Scene) -> Launched:
+    with free_ports() as prefix:
+        return command("process", "list", **environment_of(scene.folder, prefix))
 
 
 def weak_engine(scene: Scene) -> Launched:
@@ -141,10 +139,7 @@ REACHED_HERE: dict[int, tuple[str | None, Callable[[Scene], Launched]]] = {
     ),
     exits.WRONG_STATE: ("LIFECYCLE_TRANSITION", lambda scene: command("process", "start", scene.process)),
     exits.INVALID_PAYLOAD: ("FEDERATION_SCHEMA", malformed_file),
-    exits.LEDGER_UNREACHABLE: (
-        "LEDGER_UNREACHABLE",
-        lambda scene: command("process", "list", **environment_of(scene.folder, 19)),
-    ),
+    exits.LEDGER_UNREACHABLE: ("LEDGER_UNREACHABLE", absent),
     exits.CONFLICT: ("LEDGER_CONFLICT", overtaken),
     exits.ENGINE_UNREACHABLE: (
         "ENGINE_UNREACHABLE",
@@ -185,12 +180,18 @@ def test_exit_code(number: int, scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", ["../../elsewhere", "a/b", "$(id)", "; id", "", "x" * 300])
 def test_14_f18_names_that_are_none_reach_neither_shell_nor_disk(scene: Scene, name: str) -> None:
-    places = Network.load().state / "executor/org1"
-    before = sorted(places.glob("*"))
-    assert launch(name, "--node", "node01", "--data", str(scene.rows)).error["exit_code"] == 14
+    # A state of the test's own, because other tests launch meanwhile; all but the executor's part is linked.
+    state = scene.folder / "network/state"
+    (state / "executor/org1").mkdir(parents=True)
+    for path in Network.load().state.iterdir():
+        if path.name != "executor":
+            (state / path.name).symlink_to(path)
+    here, before = {"ATTESTREE_STATE": str(state)}, sorted(scene.folder.rglob("*"))
+    ran = launch(name, "--node", "node01", "--data", str(scene.rows), **here)
+    assert ran.error["exit_code"] == 14
     if name:
-        assert scene.launch("--node", name).error["exit_code"] == 14
-    assert sorted(places.glob("*")) == before
+        assert scene.launch("--node", name, **here).error["exit_code"] == 14
+    assert sorted(scene.folder.rglob("*")) == before
 
 
 def test_2_a_node_that_another_executor_works_for_is_busy(scene: Scene) -> None:

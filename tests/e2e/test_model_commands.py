@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from support.channel import register, unique
-from support.commands import done, executor, refused
+from support.commands import done, executor, printed, refused
 from support.federation import node_of, nodes
 from support.player import N_FEATURES, N_MAX, N_NEW, N_SHARE, Player, fitted
 
@@ -92,7 +92,7 @@ def test_list_and_show(place: tuple[str, str], published: Player) -> None:
     assert sum(part["trees"] for part in parts.values()) == len(published.ensemble)
     assert sum(part["vote"] for part in parts.values()) == pytest.approx(1)
     assert {part["organisation"] for part in parts.values()} == {"Org1MSP", "Org2MSP"}
-    text = executor("model", "show", *place)
+    text = printed("model", "show", *place)
     assert "Contribution by origin" in text.out
     assert shown["digest"] in text.out
 
@@ -179,7 +179,7 @@ def test_c15_access_is_granted_and_revoked_by_command(place: tuple[str, str], tm
     assert refused("model", "revoke", *place, "org3") == (13, "GRANT_UNKNOWN")
     changes = done("model", "access", *place, "--history")["changes"]
     assert [entry["value"]["change"]["action"] for entry in changes][-3:] == ["revoke", "grant", "publish"]
-    assert "revoke Org3MSP" in executor("model", "access", *place, "--history").out
+    assert "revoke Org3MSP" in printed("model", "access", *place, "--history").out
 
 
 def test_what_is_not_there_is_refused(place: tuple[str, str]) -> None:

@@ -8,9 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.network import PROJECT, ROOT, containers, done, peer, run
-
-pytestmark = pytest.mark.alone
+from support.network import PROJECT, ROOT, containers, done, free_ports, peer, run
 
 USAGE, WRONG_STATE, DOCKER_UNREACHABLE = 2, 13, 30
 
@@ -89,25 +87,26 @@ def test_missing_permission_on_the_socket_is_named(tmp_path: Path) -> None:
 
 
 def test_taken_port_is_named_with_its_process() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 27151))
+    name = f"{PROJECT}-other"
+    with free_ports() as ports, socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(f"{ports}151")))
         taken.listen()
-        ran = run("network/up.sh", ATTESTREE_PROJECT="attestree-other", ATTESTREE_PORTS="27")
+        ran = run("network/up.sh", ATTESTREE_PROJECT=name, ATTESTREE_PORTS=ports)
     assert ran.returncode == 1
-    assert "port 27151 is taken" in ran.stderr
+    assert f"port {ports}151 is taken" in ran.stderr
     assert str(os.getpid()) in ran.stderr
-    assert containers("attestree-other") == {}
-    assert not (ROOT / "network/state/attestree-other").exists()
+    assert containers(name) == {}
+    assert not (ROOT / "network/state" / name).exists()
 
 
 @pytest.mark.parametrize(("fabric", "cause"), [("2.5.9", "Fabric 2.5.9"), ("3.1.1", "another network")])
 def test_volume_of_another_network_is_never_started_upon(fabric: str, cause: str) -> None:
-    project = f"attestree-{uuid.uuid4().hex[:8]}"
+    project = f"{PROJECT}-elsewhere"
     volume = f"{project}_peer.org1"
     labels = (f"attestree.network={project}", f"attestree.fabric={fabric}", "attestree.id=elsewhere")
     done("docker", "volume", "create", *(f"--label={label}" for label in labels), volume)
     try:
-        ran = run("network/up.sh", ATTESTREE_PROJECT=project, ATTESTREE_PORTS="27")
+        ran = run("network/up.sh", ATTESTREE_PROJECT=project)
         assert ran.returncode == WRONG_STATE
         assert cause in ran.stderr
         assert volume in done("docker", "volume", "ls", "-q")

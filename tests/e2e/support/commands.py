@@ -1,14 +1,18 @@
 """The `executor` command, by its exit code and what it prints."""
 
 import json
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 from support.launching import ledger
-from support.network import run, until
+from support.network import ROOT, run, until
 
 from executor.cli import main
 from executor.network import Network
@@ -43,10 +47,29 @@ def executor(*arguments: str, organisation: str = "org1", identity: str = "data-
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
-def here(*arguments: str, organisation: str = "org1", identity: str = "data-scientist") -> Ran:
+@contextmanager
+def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """Start a command in a process of its own, whose lines can be read; it is gone afterwards.
+
+    It obeys SIGINT also where whoever runs the tests ignores it, as shells make background jobs do.
+    """
+    command = ["env", "--default-signal=INT", EXECUTOR, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def here(*arguments: str, **who: str) -> Ran:
     """Run a command in this process, with --json: the same code without the second it takes to load."""
+    return printed(*arguments, "--json", **who)
+
+
+def printed(*arguments: str, organisation: str = "org1", identity: str = "data-scientist") -> Ran:
+    """Run a command in this process as people do, who read what it prints."""
     who = {"ATTESTREE_ORGANISATION": organisation, "ATTESTREE_IDENTITY": identity}
-    ran = CliRunner().invoke(main, [*arguments, "--json"], env=who)
+    ran = CliRunner().invoke(main, arguments, env=who)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return Ran(ran.exit_code, ran.stdout, ran.stderr)
@@ -65,7 +88,7 @@ def everywhere(block: int) -> None:
     """Return when every organisation's peer has a block: whoever acts next may belong to another one."""
     for organisation in Network.load().organisations:
         until(
-            30,
+            120,
             f"{organisation} has block {block}",
             lambda name=organisation: ledger(name).transport.chain_info().height > block,
         )

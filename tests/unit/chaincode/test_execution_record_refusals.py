@@ -323,10 +323,11 @@ def test_failure_is_recorded_with_its_cause(federation, opened):
 def test_f12_a_task_that_failed_after_sharing_is_done_again_with_the_same_trees(federation, shared):
     shared.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "EXIT", "")
     shared.open(0)
-    first, second, *rest = estimators("node01", 0)
-    exchanged = (Estimator(first.id, second.tree), Estimator(second.id, first.tree), *rest)
-    assert shared.share_code(exchanged) == "ESTIMATOR_CONFLICT"
-    assert shared.share_code((Estimator(first.id, second.tree),)) == "ESTIMATOR_CONFLICT"
+    first, *rest = shared.fitted()
+    another = replace(first, tree=rest[0].tree)
+    assert shared.share_code((another, *rest)) == "ESTIMATOR_CONFLICT"
+    unknown = replace(first, id=EstimatorId("node01", N_NEW))
+    assert shared.share_code((unknown, *rest)) == "ESTIMATOR_COUNTER"
     again = shared.share()
     assert (again["replayed"], again["created"]) == (False, [])
     assert shared.complete()["next_counter"] == N_NEW

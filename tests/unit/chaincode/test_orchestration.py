@@ -3,12 +3,16 @@
 import json
 
 import pytest
+from federation import EXECUTION, N_NEW, Federation
 from ledger import MVCC_CONFLICT, VALID
 from scenario import DIGESTS, IMAGE, NODES, SPECIFICATION, Channel, changed
 
 from protocol.canonical import digest as record_digest
 
 P = "fraud-2026"
+ITERATIVE = SPECIFICATION["steps"][0]
+SINGLE = {name: value for name, value in ITERATIVE.items() if name != "iterations"}
+COMPOSITE = changed("steps", [SINGLE | {"name": "scale", "kind": "single"}, ITERATIVE])
 
 
 @pytest.fixture
@@ -582,13 +586,8 @@ def test_process_that_does_not_run_is_not_changed(channel, function, arguments):
     assert channel.admin1.code("orchestration", function, P, *arguments) == "LIFECYCLE_TRANSITION"
 
 
-def test_composite_process_runs_a_single_step_and_then_an_iterative_one(channel):
-    step = SPECIFICATION["steps"][0]
-    single = {name: value for name, value in step.items() if name != "iterations"} | {
-        "name": "scale",
-        "kind": "single",
-    }
-    channel.running(changed("steps", [single, step]))
+def test_composite_process_has_a_context_of_its_own_for_each_step(channel):
+    channel.running(COMPOSITE)
     first, second = channel.context("node01", 0), channel.context("node01", 1)
     assert (first["step"]["name"], first["neighbours"]) == ("scale", [])
     assert (second["step"]["name"], second["neighbours"]) == ("train", ["node02", "node04"])
@@ -600,6 +599,22 @@ def test_composite_process_runs_a_single_step_and_then_an_iterative_one(channel)
             assert channel.context(node, iteration)["next"] == iteration
             channel.advance(node, iteration)
     assert channel.admin1.submit("orchestration", "Complete", P)["status"] == "completed"
+
+
+def test_composite_process_runs_a_single_step_and_then_an_iterative_one():
+    federation = Federation(COMPOSITE)
+    players = federation.players.values()
+    for player in players:
+        player.open(0)
+        assert player.complete(player.result(slots=[]))["next_counter"] == N_NEW
+    assert federation.auditor1.evaluate(EXECUTION, "Slots", P, "node01")["items"] == []
+    for iteration in range(1, 5):
+        assert status(federation)["iteration"] == iteration
+        federation.play(iteration)
+    shared = federation.auditor1.evaluate(EXECUTION, "Slots", P, "node01")["items"]
+    assert {slot["sender"] for slot in shared} == {"node02", "node04"}
+    federation.nodes["node01"].submit("orchestration", "Complete", P)
+    assert status(federation)["status"] == "completed"
 
 
 def test_process_has_at_most_a_thousand_nodes(channel):
