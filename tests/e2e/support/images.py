@@ -136,6 +136,8 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         settings["REGISTRY_IMAGE"],
         ["registry", "serve", "/registry.yml"],
         ports={"5000/tcp": ("127.0.0.1", None)},
+        # An engine may be run without its default bridge.
+        network=f"{PROJECT}_default",
         labels={"attestree.test": "images"},
     )
     try:
