@@ -9,7 +9,7 @@ from collections.abc import Callable
 from executor.launch.plan import Bench
 from executor.launch.round import run_directory
 from executor.sandbox.container import reap
-from protocol.errors import StateError
+from protocol.errors import LifecycleError, StateError
 from protocol.task import TaskId
 
 UNFINISHED = ("open", "shared")
@@ -29,8 +29,17 @@ def recover(bench: Bench, process: str, node: str, tell: Callable[[str], None]) 
     task = TaskId(process, node, journal.iteration)
     if _key_of_unfinished(bench, task) == journal.public_key:
         tell(f"closing iteration {task.iteration}, which an earlier executor began")
-        bench.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the round did")
+        _close(bench, task, journal.public_key)
     bench.store.ended()
+
+
+def _close(bench: Bench, task: TaskId, key: str) -> None:
+    """Close the task, unless what the earlier executor sent last has ended it meanwhile."""
+    try:
+        bench.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the round did")
+    except LifecycleError:
+        if _key_of_unfinished(bench, task) == key:
+            raise
 
 
 def check_free(bench: Bench, task: TaskId) -> None:
