@@ -11,13 +11,14 @@ import os
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import CONFLICT
 from pathlib import Path
 from textwrap import shorten
 from typing import IO, Any
 from uuid import uuid4
 
 from docker import DockerClient
-from docker.errors import ImageNotFound
+from docker.errors import APIError, ImageNotFound
 from docker.models.images import Image
 
 from executor.engine import asking, misnamed
@@ -128,8 +129,13 @@ def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str
 def _clear(client: DockerClient, stage: str) -> None:
     """Remove the stage that this build left, and what killed builds left; running builds keep theirs."""
     with asking("remove what the build left"):
-        client.images.prune(filters={"dangling": True, "label": f"{_STAGE}={stage}"})
-        client.images.prune(filters={"dangling": True, "label": _STAGE, "until": _OLD})
+        for image in client.images.list(filters={"dangling": True, "label": f"{_STAGE}={stage}"}):
+            client.images.remove(str(image.id))
+        try:
+            client.images.prune(filters={"dangling": True, "label": _STAGE, "until": _OLD})
+        except APIError as error:
+            if error.status_code != CONFLICT:  # another build prunes, and the engine has one do it at a time
+                raise
 
 
 def _run_dockerfile(

@@ -151,9 +151,17 @@ def _register(images: Images, wanted: Publication, served: Served) -> Published:
     description = wanted.description
     if served.index is not None:
         description = f"{description} (from the index {served.index})".strip()
-    submitted = images.register(
-        wanted.name, wanted.version, served.image, wanted.image_id, wanted.repository, description
-    )
+    try:
+        submitted = images.register(
+            wanted.name, wanted.version, served.image, wanted.image_id, wanted.repository, description
+        )
+    except StateError as error:
+        # Somebody who publishes the same image just now may have been first: one registration is enough.
+        present = _on_ledger(images, wanted) if error.code == "IMAGE_EXISTS" else None
+        if present is None:
+            raise
+        _same_manifest(wanted, present, served.image)
+        return Published(present, served, None)
     return Published(submitted.answer, served, submitted.receipt.tx_id)
 
 

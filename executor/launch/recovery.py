@@ -9,7 +9,7 @@ from collections.abc import Callable
 from executor.launch.session import NodeSession
 from executor.launch.task_run import run_directory
 from executor.sandbox.container import reap
-from protocol.errors import StateError
+from protocol.errors import LifecycleError, StateError
 from protocol.task.opening import TaskId
 
 
@@ -27,8 +27,17 @@ def recover(session: NodeSession, tell: Callable[[str], None]) -> None:
     task = TaskId(session.process, session.node, journal.iteration)
     if _key_under_way(session, task) == journal.public_key:
         tell(f"closing iteration {task.iteration}, which an earlier executor began")
-        session.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the task did")
+        _close(session, task, journal.public_key)
     session.store.ended()
+
+
+def _close(session: NodeSession, task: TaskId, key: str) -> None:
+    """Close the task, unless what the earlier executor sent last has ended it meanwhile."""
+    try:
+        session.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the task did")
+    except LifecycleError:
+        if _key_under_way(session, task) == key:
+            raise
 
 
 def check_free(session: NodeSession, task: TaskId) -> None:

@@ -2,13 +2,16 @@
 
 import json
 
+import pytest
+from support.launching import EXECUTOR
 from support.network import done
 
 FIGURES = {"mean", "median", "min", "min_node", "max", "max_node"}
 
 
+@pytest.mark.timeout(900)
 def test_quick_paper_experiment_prints_one_object() -> None:
-    report = json.loads(done(".venv/bin/executor", "experiment", "paper", "--quick", "--json", seconds=900))
+    report = json.loads(done(EXECUTOR, "experiment", "paper", "--quick", "--json", seconds=900))
     assert report["table_exact"] is True
     assert report["seeds"]
     assert report["versions"]

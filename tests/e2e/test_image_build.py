@@ -2,35 +2,38 @@
 
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Iterator
-from contextlib import closing
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.channel import unique
-from support.images import forget, pack
+from support.images import forget, has, pack
 from support.network import ROOT
 
-from executor.engine import engine
 from executor.image.build import LABEL, Built, build
+from protocol.digest import Digest
 
 SOURCES = ("protocol", "learning", "learner-image", "requirements")
 PROGRAM = "/opt/venv/bin/python"
 ENTRY = [PROGRAM, "-I", "-B", "-m", "learner"]
-# What the learner's locked requirements install, and ours.
-PACKAGES = {
-    "_cffi_backend", "cffi", "cloudpickle", "cryptography", "joblib", "learner", "learning", "narwhals",
-    "numpy", "protocol", "pycparser", "scipy", "sklearn", "threadpoolctl",
+OURS = {"learner", "learning", "protocol"}
+# What the learner's locked requirements install.
+THEIRS = {
+    "_cffi_backend", "cffi", "cloudpickle", "cryptography", "joblib", "narwhals", "numpy", "pycparser",
+    "scipy", "sklearn", "threadpoolctl",
 }  # fmt: skip
+PACKAGES = PurePosixPath("opt/venv/lib/python3.11/site-packages")
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    with closing(engine()) as made:
-        yield made
+def client(docker_client: DockerClient) -> DockerClient:
+    return docker_client
 
 
 @pytest.fixture(scope="module")
@@ -41,41 +44,68 @@ def name(client: DockerClient) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def built(client: DockerClient, name: str) -> Built:
+def built(client: DockerClient, name: str, learner_id: Digest) -> Built:
     """The image that the other tests run too: built by the first who asks, today or in an earlier run."""
-    return build(client, lambda _: None, tag=f"{name}:first")
+    made = build(client, lambda _: None, tag=f"{name}:first")
+    assert (made.built, made.image_id) == (False, learner_id)
+    return made
+
+
+@dataclass(frozen=True)
+class Again:
+    """A second build of the same sources: what it made and said, and what the engine called its parts."""
+
+    made: Built
+    said: list[str]
+    stage: str
+    as_built: Digest
 
 
 @pytest.fixture(scope="module")
-def files(
-    client: DockerClient, built: Built, tmp_path_factory: pytest.TempPathFactory
-) -> list[tarfile.TarInfo]:
-    path = tmp_path_factory.mktemp("image") / "files.tar"
-    container = client.containers.create(str(built.image_id))
-    try:
-        with path.open("wb") as stream:
-            stream.writelines(container.export())
-    finally:
-        container.remove()
-    with tarfile.open(path) as archive:
-        return archive.getmembers()
-
-
-def test_two_builds_of_the_same_sources_are_one_image(
-    client: DockerClient, name: str, built: Built, tmp_path: Path
-) -> None:
-    """The second time from a copy of the tree with other times and modes, and without a cache."""
+def again(client: DockerClient, name: str, built: Built, tmp_path_factory: pytest.TempPathFactory) -> Again:
+    """Built after the first, from a copy of the tree with other times and modes, and without a cache."""
+    root = tmp_path_factory.mktemp("sources")
     for part in SOURCES:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in tmp_path.rglob("*"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in root.rglob("*"):
         os.utime(path, (981173106, 981173106))
         path.chmod(0o700)
     said: list[str] = []
-    again = build(client, said.append, tag=f"{name}:second", force=True, root=tmp_path)
-    assert again.built
-    assert any("Step 1/" in line for line in said)
-    assert again.source == built.source
-    assert again.image_id == built.image_id
+    stages: list[str] = []
+    ids: list[str] = []
+    engine_builds = client.api.build
+
+    def noting(**options: Any) -> Iterator[dict[str, Any]]:
+        stages.append(options["buildargs"]["STAGE"])
+        for event in engine_builds(**options):
+            ids.extend(filter(None, [event.get("aux", {}).get("ID")]))
+            yield event
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(client.api, "build", noting)
+        made = build(client, said.append, tag=f"{name}:second", force=True, root=root)
+    return Again(made, said, stages[0], Digest.parse(ids[-1]))
+
+
+@pytest.fixture(scope="module")
+def files(client: DockerClient, built: Built) -> list[tarfile.TarInfo]:
+    container = client.containers.create(str(built.image_id))
+    try:
+        with (
+            subprocess.Popen(["docker", "export", str(container.id)], stdout=subprocess.PIPE) as export,
+            tarfile.open(fileobj=export.stdout, mode="r|") as archive,
+        ):
+            return archive.getmembers()
+    finally:
+        container.remove()
+
+
+@pytest.mark.timeout(900)
+def test_two_builds_of_the_same_sources_are_one_image(built: Built, again: Again) -> None:
+    assert again.made.built
+    assert any("Step 1/" in line for line in again.said)
+    assert again.made.source == built.source
+    assert again.made.image_id == built.image_id
 
 
 def test_an_image_of_the_same_sources_is_not_built_again(
@@ -102,9 +132,11 @@ def test_an_altered_image_is_not_taken_for_the_built_one_by_the_label_it_inherit
     assert build(client, lambda _: None, tag=f"{name}:fourth").image_id == built.image_id
 
 
-def test_a_build_leaves_no_image_but_its_own(client: DockerClient, built: Built) -> None:
-    left = client.images.list(filters={"dangling": True, "label": "attestree.stage"})
-    assert left == []
+@pytest.mark.timeout(900)
+def test_a_build_leaves_no_image_but_its_own(client: DockerClient, again: Again) -> None:
+    assert client.images.list(all=True, filters={"label": f"attestree.stage={again.stage}"}) == []
+    assert not has(client, again.as_built)
+    assert has(client, again.made.image_id)
 
 
 def test_the_image_has_no_programs_but_the_interpreter(files: list[tarfile.TarInfo]) -> None:
@@ -128,10 +160,11 @@ def test_the_image_has_no_programs_but_the_interpreter(files: list[tarfile.TarIn
 
 
 def test_the_image_has_the_locked_packages_and_ours_alone(files: list[tarfile.TarInfo]) -> None:
-    at = PurePosixPath("opt/venv/lib/python3.11/site-packages")
-    found = {PurePosixPath(entry.name).relative_to(at).parts[0] for entry in files if _below(entry, at)}
-    packages = {part.partition(".")[0] for part in found if not part.endswith((".dist-info", ".libs"))}
-    assert packages - {"__pycache__"} == PACKAGES
+    paths = [PurePosixPath(entry.name) for entry in files]
+    parts = [path.relative_to(PACKAGES).parts for path in paths if PACKAGES in path.parents]
+    top = {first for first, *_ in parts if not first.endswith((".dist-info", ".libs"))}
+    assert {name.partition(".")[0] for name in top} - {"__pycache__"} == OURS | THEIRS
+    assert not [path for path in parts if path[0] in OURS and path[-1].endswith((".so", ".c"))]
 
 
 def test_every_module_is_compiled_for_good(files: list[tarfile.TarInfo]) -> None:
@@ -168,7 +201,3 @@ def test_packages_load_offline_read_only_and_as_nobody(client: DockerClient, bui
         remove=True,
     )
     assert said.decode().split() == ["10001", version("scikit-learn")]
-
-
-def _below(entry: tarfile.TarInfo, folder: PurePosixPath) -> bool:
-    return folder in PurePosixPath(entry.name).parents

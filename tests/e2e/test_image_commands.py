@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from docker import DockerClient
 from support.channel import DIGESTS, scientist1, unique
 from support.images import INDEX, entry, forget, index_of, push, request, tiny_image
+from support.launching import EXECUTOR, caught_up, ledger
 from support.network import done, run
 
 from executor.cli import main
-from executor.engine import engine
+from executor.image.publish import Publication, publish
 from executor.image.registry import Registry
 from executor.network import Network
 from protocol.digest import Digest
@@ -24,9 +25,8 @@ OK, USAGE, INTEGRITY, DENIED, WRONG_STATE, INVALID, UNREACHABLE = 0, 2, 10, 12, 
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    with closing(engine()) as made:
-        yield made
+def client(docker_client: DockerClient) -> DockerClient:
+    return docker_client
 
 
 @pytest.fixture
@@ -106,9 +106,27 @@ def test_publishing_goes_on_where_it_was_interrupted_after_the_push(
     assert (made["manifest_digest"], made["registered"]) == (str(pushed), True)
 
 
+def test_publishing_what_another_publishes_just_now_registers_it_once(
+    client: DockerClient, registry: Registry, name: str
+) -> None:
+    """The other one is first, between our push and our registration."""
+    local = tiny_image(client, unique("content"), f"{name}:1")
+    wanted, images = Publication(name, "1", local, registry), ledger("org1", "data-scientist").images
+    first = []
+
+    def step(said: str) -> None:
+        if said.startswith("registering"):
+            first.append(publish(client, images, wanted, lambda _: None))
+
+    second = publish(client, images, wanted, step)
+    assert [made.transaction is None for made in (*first, second)] == [False, True]
+    assert second.record == first[0].record
+    assert len(scientist1.evaluate("image", "History", name, "1")["items"]) == 1
+
+
 def test_version_is_named_after_package_and_image_if_none_is_given(client: DockerClient, name: str) -> None:
     local = tiny_image(client, unique("content"), f"{name}:latest")
-    assert image("publish", name)["version"] == f"0.1.0-{local.hex[:12]}"
+    assert image("publish", name)["version"] == f"{package_version('attestree')}-{local.hex[:12]}"
 
 
 @pytest.mark.parametrize(
@@ -126,6 +144,7 @@ def test_auditor_may_read_and_not_publish(client: DockerClient, name: str) -> No
     error = image("publish", f"{name}:1", "--identity", "auditor", code=DENIED)["error"]
     assert error["code"] == "ACCESS_ROLE"
     image("publish", f"{name}:1")
+    caught_up()
     assert (
         image("show", f"{name}:1", "--identity", "auditor", "--organisation", "org2")["status"]
         == "registered"
@@ -140,6 +159,7 @@ def test_retired_version_is_shown_as_such_and_retired_once(client: DockerClient,
     assert shown["status"] == "retired"
     assert [item["value"]["status"] for item in shown["history"]] == ["retired", "registered"]
     assert image("retire", f"{name}:1", code=WRONG_STATE)["error"]["code"] == "LIFECYCLE_TRANSITION"
+    caught_up()
     other = image("retire", f"{name}:1", "--organisation", "org2", code=DENIED)
     assert other["error"]["code"] == "ACCESS_ORGANISATION"
 
@@ -150,7 +170,7 @@ def test_list_has_every_version_and_unknown_ones_are_refused(client: DockerClien
         image("publish", f"{name}:{version}")
     listed = image("list", "--of", "Org1MSP")["images"]
     assert [made["image"]["version"] for made in listed if made["image"]["name"] == name] == ["1", "2"]
-    lines = done(".venv/bin/executor", "image", "list").splitlines()
+    lines = done(EXECUTOR, "image", "list").splitlines()
     assert sum(line.startswith(f"{name}:") for line in lines) == 2
     assert image("show", f"{name}:3", code=WRONG_STATE)["error"]["code"] == "IMAGE_UNKNOWN"
 
@@ -247,7 +267,7 @@ def test_a8_odd_hash_is_refused_before_anything_is_asked(name: str, digest: str)
 
 
 def test_engine_that_cannot_be_reached_is_told_with_exit_30() -> None:
-    ran = run(".venv/bin/executor", "image", "build", DOCKER_HOST="unix:///none/docker.sock")
+    ran = run(EXECUTOR, "image", "build", DOCKER_HOST="unix:///none/docker.sock")
     assert ran.returncode == UNREACHABLE
     assert ran.stdout == ""
     assert "ENGINE_UNREACHABLE" in ran.stderr

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from docker import DockerClient
@@ -21,7 +20,6 @@ from support.images import (
     tiny_image,
 )
 
-from executor.engine import engine
 from executor.errors import EngineError, IntegrityError
 from executor.exits import ENGINE_UNREACHABLE, IMAGE_INTEGRITY, exit_code
 from executor.image.check import RegisteredImage, obtain
@@ -29,9 +27,8 @@ from protocol.digest import Digest
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    with closing(engine()) as made:
-        yield made
+def client(docker_client: DockerClient) -> DockerClient:
+    return docker_client
 
 
 @pytest.fixture(scope="module")

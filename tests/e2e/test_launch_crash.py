@@ -3,16 +3,16 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.crashing import INSTANTS
 from support.launching import (
-    EXECUTOR,
+    PATIENCE,
     containers_of,
     digest_of,
     launch,
@@ -26,8 +26,10 @@ from support.launching import (
     task_of,
 )
 from support.network import ROOT, run, until
+from support.operator import executing, told
 
 from executor.launch import round as steps
+from executor.ledger.execution import ExecutionRecord
 from executor.sandbox.container import Container
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -37,8 +39,6 @@ from protocol.task.statement import Action, sign_statement
 from protocol.trees.share import Share
 
 NODES = {"node01": "org1", "node02": "org1"}
-KEY = os.urandom(32)
-"""Another one in each run: the ledger takes a key once."""
 # In the order of a round; the second node takes those that the first cannot come to twice.
 FIRST, SECOND = "node01", "node02"
 BEFORE_ITS_NEIGHBOUR = [
@@ -136,7 +136,7 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
     learner: str, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = running(learner, rows, NODES, task_seconds=4)
-    task = TaskId(process, "node01", 0)
+    task, key = TaskId(process, "node01", 0), os.urandom(32)
 
     class KilledError(BaseException):
         """Ends an executor as a signal would: nothing of ours catches it."""
@@ -145,7 +145,7 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
         raise KilledError
 
     with monkeypatch.context() as patched:
-        patched.setattr(steps, "os", SimpleNamespace(urandom=lambda _: KEY))
+        patched.setattr(steps, "os", SimpleNamespace(urandom=lambda _: key))
         patched.setattr(Container, "create", die)
         with pytest.raises(KilledError):
             launch(process, "--node", "node01", "--data", str(rows))
@@ -167,14 +167,14 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
     assert states[:3] == ["open", "expired", "open"]
 
     share, opening = Share(()), Opening.from_dict(opened["opening"])
-    signature = sign_statement(SigningKey(KEY), statement(task, opening, Action.SHARE, share.digest))
+    signature = sign_statement(SigningKey(key), statement(task, opening, Action.SHARE, share.digest))
     with pytest.raises(AttestreeError) as refused:
         ledger("org1", "node01").execution.share(task, share.to_bytes(), signature)
     assert refused.value.code == "SIGNATURE_INVALID"
 
 
 def test_a_task_under_way_elsewhere_is_left_alone(
-    learner: str, rows: Path, docker_client: DockerClient
+    learner: str, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The journal is on another host: nobody takes the task from it while it has time."""
     process = running(learner, rows, NODES)
@@ -186,9 +186,21 @@ def test_a_task_under_way_elsewhere_is_left_alone(
     ran = launch(process, "--node", "node01", "--data", str(rows))
     assert (ran.code, ran.error["code"]) == (13, "TASK_BUSY")
     assert task_of(process, "node01")["state"] == "open"
-    # The journal is back, and with it the right to close the task.
+    # The journal is back, and with it the right to close the task; who ended it meanwhile does no harm.
     store.begin(journal)
+    closed: list[str] = []
+    fail = ExecutionRecord.fail
+
+    def too_late(record: ExecutionRecord, task: TaskId, code: str, reason: str) -> Any:
+        closed.append(code)
+        if code == "EXECUTOR_LOST":
+            fail(record, task, code, reason)
+        return fail(record, task, code, reason)
+
+    monkeypatch.setattr(ExecutionRecord, "fail", too_late)
     ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "1")
+    assert closed[0] == "EXECUTOR_LOST"
+    assert ran.error["code"] == closed[1]
     assert task_of(process, "node01")["attempt"] == 2
     nothing_is_left(docker_client, process, "node01")
 
@@ -199,19 +211,11 @@ def test_an_operator_who_stops_the_executor_finds_the_task_closed(
 ) -> None:
     """While it waits for a neighbour that never comes, which is when operators lose their patience."""
     process = running(learner, rows, NODES)
-    words = ("--organisation", "org1", "--node", "node01", "--data", str(rows), "--json")
-    with subprocess.Popen(
-        [EXECUTOR, "launch", "--process", process, *words],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as launching:
-        assert launching.stderr is not None
-        said = next(line for line in launching.stderr if "waiting for node02" in line)
-        assert "iteration 0" in said
+    words = ("--organisation", "org1", "--node", "node01", "--data", str(rows), "--timeout", PATIENCE)
+    with executing("launch", "--process", process, *words, "--json") as launching:
+        assert "iteration 0" in told(launching, "waiting for node02")
         launching.send_signal(number)
-        out, err = launching.communicate(timeout=60)
+        out, err = launching.communicate(timeout=120)
     assert launching.returncode == 1, out + err
     assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"
     task = task_of(process, "node01")

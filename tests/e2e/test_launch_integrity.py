@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
+from support.altered_images import derived, registered
+from support.channel import unique
 from support.images import forget, push
 from support.launching import (
-    derived,
     launch,
     launched,
     ledger,
     nothing_is_left,
     published,
-    registered,
     running,
     task_of,
 )
@@ -39,13 +39,13 @@ SURPRISES = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forgotten(docker_client: DockerClient) -> Iterator[None]:
-    """The names that these tests give the learner image are gone from the engine afterwards."""
-    yield
-    host = Registry.of_network(Network.load()).host
-    for name in ("attestree/tampered", "attestree/surprising"):
-        forget(docker_client, f"{host}/{name}")
+@pytest.fixture
+def name(docker_client: DockerClient) -> Iterator[str]:
+    """A name that no other image has; what the engine got under it is removed again."""
+    made = f"test/{unique('altered')}"
+    yield made
+    forget(docker_client, made)
+    forget(docker_client, f"{Registry.of_network(Network.load()).host}/{made}")
 
 
 def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -67,10 +67,10 @@ def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.
 
 
 def test_a1_a_wrong_image_id_on_the_ledger_is_refused_and_recorded(
-    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     wrong = Digest.of(b"no image at all")
-    image = registered(docker_client, "attestree/tampered", learner_id, wrong)
+    image = registered(docker_client, name, learner_id, wrong)
     process = running(image, rows, NODE, topology="disconnected")
     evidence = refused(process, rows, docker_client, monkeypatch)
     assert (evidence["expected"], evidence["found"]) == (str(wrong), str(learner_id))
@@ -78,18 +78,18 @@ def test_a1_a_wrong_image_id_on_the_ledger_is_refused_and_recorded(
 
 
 def test_a2_a_tampered_image_under_the_honest_id_is_refused_and_recorded(
-    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The engine even has the honest image; the registry's manifest leads to the tampered one."""
     with derived(docker_client, learner_id, EVIL) as tampered:
-        image = registered(docker_client, "attestree/tampered", tampered, learner_id)
+        image = registered(docker_client, name, tampered, learner_id)
         process = running(image, rows, NODE, topology="disconnected")
         evidence = refused(process, rows, docker_client, monkeypatch)
         assert (evidence["expected"], evidence["found"]) == (str(learner_id), str(tampered))
 
 
 def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_runs(
-    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The tag moves, here and in the registry, between the check and the creation of the container."""
     seen: list[dict[str, Any]] = []
@@ -99,9 +99,9 @@ def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_run
         derived(docker_client, learner_id, {}, SURPRISES) as surprising,
         derived(docker_client, learner_id, EVIL) as tampered,
     ):
-        image = published(docker_client, "attestree/surprising", surprising)
+        image = published(docker_client, name, surprising)
         process = running(image, rows, NODE, topology="disconnected")
-        name, _, version = image.partition(":")
+        version = image.partition(":")[2]
 
         def moved_before(*given: Any, **named: Any) -> Container:
             push(docker_client, tampered, f"{Registry.of_network(Network.load()).host}/{name}", version)
@@ -113,7 +113,6 @@ def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_run
         plan = launch(process, "--data", str(rows), "--node", "node01", "--dry-run").answer["plans"][0]
         monkeypatch.setattr(steps.Container, "create", moved_before)
         launched(process, "--data", str(rows), "--node", "node01")
-        docker_client.api.remove_image(image, force=True)
 
     (container,) = seen
     assert container["Image"] == str(surprising)

@@ -5,6 +5,7 @@ import io
 import json
 import ssl
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -105,6 +106,7 @@ class OwnRegistry:
         try:
             return self.request("GET", "/v2/") is not None
         except OSError:
+            time.sleep(0.1)  # until it is asked again
             return False
 
 
@@ -136,6 +138,8 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         settings["REGISTRY_IMAGE"],
         ["registry", "serve", "/registry.yml"],
         ports={"5000/tcp": ("127.0.0.1", None)},
+        # An engine may be run without its default bridge.
+        network=f"{PROJECT}_default",
         labels={"attestree.test": "images"},
     )
     try:
@@ -144,7 +148,7 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         container.reload()
         port = container.ports["5000/tcp"][0]["HostPort"]
         registry = OwnRegistry(container, f"127.0.0.1:{port}")
-        until(30, "the test's registry", registry.answers)
+        until(60, "the test's registry", registry.answers)
         yield registry
     finally:
         container.remove(force=True, v=True)

@@ -1,6 +1,7 @@
 """An engine that lies: a proxy on a unix socket that passes everything on and alters some answers."""
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 from typing import Any
 
-ENGINE = "/var/run/docker.sock"
+ENGINE = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
 Alter = Callable[[str, Any], Any]
 """Takes the path of a request and the engine's answer; returns the answer to give."""
 
@@ -19,6 +20,7 @@ Alter = Callable[[str, Any], Any]
 class _Engine(HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(ENGINE)
 
 
@@ -29,7 +31,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.asked.append(f"{self.command} {self.path}")
-        real = _Engine("engine")
+        real = _Engine("engine", timeout=300)
         real.request(self.command, self.path, body or None, dict(self.headers))
         answer = real.getresponse()
         said = answer.read()
