@@ -13,7 +13,6 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.task.result import ensemble_digest
 from protocol.task.statement import Action
-from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share
 
 DIGEST = Digest.of(b"another")
