@@ -46,7 +46,7 @@ def pieces(split: Split, seeds: int, cases: Sequence[Case]) -> int:
     fits = {
         (case.variant.parameters.fit, case.variant.parameters.n_new, iteration)
         for case in cases
-        for iteration in range(case.rounds)
+        for iteration in range(case.iterations)
     }
     return seeds * (len(split.nodes) * len(fits) + len(cases))
 

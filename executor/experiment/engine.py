@@ -12,7 +12,6 @@ from executor.experiment.outcome import Outcome
 from executor.experiment.split import Split
 from executor.experiment.threshold import home_threshold
 from executor.experiment.variant import Variant
-from learning import topology
 from learning.actions import NodeState, fit_task, predictor
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
@@ -24,10 +23,12 @@ from learning.predict import Predictor
 from learning.robust import HomeCheck, vote_weights
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
+from learning.topology import Neighbours, RandomGraph
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
-TOPOLOGIES = {"disconnected": topology.disconnected, "ring": topology.ring, "full": topology.full}
+TOPOLOGIES = (Kind.DISCONNECTED, Kind.RING, Kind.FULL)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Case:
     topology: str
     attack: str | None = None
     hostile: int | None = None
-    rounds: int = 4
+    iterations: int = 4
     schedule: str = "synchronous"
 
 
@@ -92,7 +93,7 @@ class Bench:
         return simulate(
             members,
             graph,
-            rounds=case.rounds,
+            iterations=case.iterations,
             seed=self.seed,
             schedule=case.schedule,
             cache=self.cache,
@@ -103,13 +104,13 @@ class Bench:
         jobs: dict[FitTask, Job] = {}
         for case in cases:
             for name, rows in self.rows.items():
-                for iteration in range(case.rounds):
+                for iteration in range(case.iterations):
                     task = self._task(case.variant, name, iteration)
                     jobs[task] = (rows, task, None)
         return sorted(jobs.values(), key=lambda job: -len(job[0]))
 
     def first_fit(self, variant: Variant) -> tuple[Estimator, ...]:
-        """What the first node trains in the first round."""
+        """What the first node trains in the first iteration."""
         name = next(iter(self.rows))
         return self.cache.fit(self.rows[name], self._task(variant, name, 0))
 
@@ -200,14 +201,14 @@ def with_hostile(members: dict[str, Member], case: Case) -> dict[str, Member]:
     return members | {name: replace(members[name], attack=case.attack)}
 
 
-def make_topology(name: str, nodes: Sequence[str], seed: int) -> topology.Topology:
-    """A topology by name; `random:P` joins each pair with probability P, anew in each round."""
+def make_topology(name: str, nodes: Sequence[str], seed: int) -> Neighbours:
+    """A topology by name; `random:P` joins each pair with probability P, anew in each iteration."""
     if name in TOPOLOGIES:
-        return TOPOLOGIES[name](nodes)
+        return Schedule(Topology(Kind(name)))
     kind, _, probability = name.partition(":")
     try:
         if kind == "random":
-            return topology.random_graph(nodes, float(probability), seed, every_round=True)
+            return RandomGraph(tuple(nodes), float(probability), seed)
     except ValueError:
         pass
     raise ParameterError(f"no topology is called {name!r}; there are {', '.join(TOPOLOGIES)} and random:P")

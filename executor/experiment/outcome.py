@@ -1,6 +1,6 @@
 """What one federation run leaves behind to be measured."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ class Outcome:
     origins: npt.NDArray[np.int64]  # (holders, creators)
     share_bytes: tuple[int, ...] = ()
     refusals: int = 0
-    by_round: tuple[Floats, ...] = field(default=())  # test metrics after each round, if asked for
 
     def part(self, name: str) -> Floats:
         """The metrics on `test` or `train`."""

@@ -59,8 +59,10 @@ def cases_for(nodes: int, attacks: Sequence[str] = ATTACKS) -> list[Case]:
         for topology in (RING, FULL):
             if variant.name == UNION and topology == RING:
                 continue
-            rounds = 1 if variant.name == UNION else 4
-            cases += [Case(variant, topology, a, HOSTILE if a else None, rounds) for a in (None, *attacks)]
+            iterations = 1 if variant.name == UNION else 4
+            cases += [
+                Case(variant, topology, a, HOSTILE if a else None, iterations) for a in (None, *attacks)
+            ]
     return cases
 
 

@@ -61,7 +61,7 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
     "--hostile", type=click.IntRange(0), default=8, show_default=True, help="Which node is hostile."
 )
 @click.option("--async", "asynchronous", is_flag=True, help="Nodes act one at a time, in a random order.")
-@click.option("--rounds", type=click.IntRange(1, 1000), default=4, show_default=True)
+@click.option("--iterations", type=click.IntRange(1, 1000), default=4, show_default=True)
 @click.option("--nodes", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @click.option(
     "--imbalance",

@@ -28,7 +28,7 @@ def perform(
     attack: tuple[str, ...],
     hostile: int,
     asynchronous: bool,
-    rounds: int,
+    iterations: int,
     nodes: int,
     imbalance: float | None,
     seeds: int,
@@ -51,7 +51,7 @@ def perform(
         )  # a wrong name fails before hours of FIT
     schedule = "asynchronous" if asynchronous else "synchronous"
     cases = [
-        Case(variant, name, kind, hostile if kind else None, rounds, schedule)
+        Case(variant, name, kind, hostile if kind else None, iterations, schedule)
         for name in dict.fromkeys(topology)
         for kind in (None, *attack)
         for variant in variants

@@ -37,7 +37,7 @@ from learning.ensemble import Ensemble
 from learning.parameters import Parameters
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
-from learning.topology import ring
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.task.opening import TaskId
@@ -153,14 +153,14 @@ def write_rows(folder: Path) -> Path:
     return folder / "{node}.csv"
 
 
-def simulated(rows: Path, nodes: Sequence[str], rounds: int) -> Simulation:
+def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
     """The same federation on a ring in memory, where nothing can be in the way."""
     options = {name: SMALL[name] for name in ("n_new", "n_share", "n_max")}
     members = {}
     for node in nodes:
         table = load_rows(Path(str(rows).format(node=node)), "Class").table
         members[node] = Member(Rows.of(table.X, table.y), Parameters(**options))
-    return simulate(members, ring(sorted(nodes)), rounds=rounds, seed=SMALL["seed"])
+    return simulate(members, Schedule(Topology(Kind.RING)), iterations=iterations, seed=SMALL["seed"])
 
 
 def digest_of(ensemble: Ensemble) -> Digest:

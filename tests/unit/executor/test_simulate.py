@@ -26,7 +26,7 @@ from learning.parameters import Parameters
 from learning.ranking import RANKINGS
 from learning.rows import Rows
 
-SMALL = ("--nodes", "3", "--rounds", "2", "--n-new", "2", "--n-max", "5", "--n-share", "2", "--jobs", "1")
+SMALL = ("--nodes", "3", "--iterations", "2", "--n-new", "2", "--n-max", "5", "--n-share", "2", "--jobs", "1")
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_paper_variant_has_no_defence() -> None:
 def test_remembered_scores_equal_prediction(small_split: Split) -> None:
     bench = Bench(small_split, 0, FitCache())
     variant = Variant("v", Parameters(n_new=3, n_max=6, n_share=3))
-    case = Case(variant, "full", rounds=2)
+    case = Case(variant, "full", iterations=2)
     outcome = bench.run(case)
     for i, ensemble in enumerate(bench.simulate(case).ensembles().values()):
         expected = predictor(ensemble, variant.parameters).scores(small_split.X_test)
@@ -166,7 +166,7 @@ def test_remembered_scores_equal_prediction(small_split: Split) -> None:
 
 def test_processes_do_not_change_results(small_split: Split) -> None:
     cases = [
-        Case(Variant("v", Parameters(n_new=2, n_max=4, n_share=2)), t, rounds=2) for t in ("ring", "full")
+        Case(Variant("v", Parameters(n_new=2, n_max=4, n_share=2)), t, iterations=2) for t in ("ring", "full")
     ]
     one, two = (run_cases(small_split, (0, 1), cases, lambda _: None, jobs=jobs) for jobs in (1, 2))
     for first, second in zip(one, two, strict=True):
@@ -177,7 +177,7 @@ def test_processes_do_not_change_results(small_split: Split) -> None:
 def test_home_threshold_needs_anomalies_and_foreign_trees(small_split: Split) -> None:
     bench = Bench(small_split, 0, FitCache())
     ensembles = bench.simulate(
-        Case(Variant("v", Parameters(n_new=3, n_max=6, n_share=3)), "full", rounds=2)
+        Case(Variant("v", Parameters(n_new=3, n_max=6, n_share=3)), "full", iterations=2)
     ).ensembles()
     name, ensemble = next(iter(ensembles.items()))
     rows = bench.rows[name]
