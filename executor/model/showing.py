@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from executor.experiment.tables import Grid, plain
 from executor.model.content import Members
+from executor.output import table
+from experiments.pages import plain
 from learning.errors import ParameterError
 from learning.options import from_step
 from protocol.agreement.process import Specification
@@ -69,7 +70,7 @@ def model_text(record: Mapping[str, Any], parts: Sequence[Contribution]) -> str:
         for part in parts
     ]
     columns = ("Origin", "Organisation", "Trees", "Share of trees", "Share of the vote")
-    return "\n".join(lines) + "\n\n" + Grid("Contribution by origin", columns, rows).text()
+    return "\n".join(lines) + "\n\n" + table("Contribution by origin", columns, rows)
 
 
 def models_text(items: Iterable[Mapping[str, Any]]) -> str:
@@ -86,7 +87,7 @@ def models_text(items: Iterable[Mapping[str, Any]]) -> str:
         for item in items
     ]
     columns = ("Process", "Node", "Owner", "Trees", "Published", "Digest")
-    return Grid("Models", columns, rows, figures=False).text() if rows else "no model"
+    return table("Models", columns, rows, figures=False) if rows else "no model"
 
 
 def access_text(record: Mapping[str, Any]) -> str:
@@ -98,7 +99,7 @@ def access_text(record: Mapping[str, Any]) -> str:
         if name != record["owner"]
     ]
     title = f"Access to {record['process']}/{record['node']}"
-    return Grid(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False).text()
+    return table(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False)
 
 
 def history_text(changes: Iterable[Mapping[str, Any]]) -> str:

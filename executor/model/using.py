@@ -155,7 +155,7 @@ COMMANDS: tuple[click.Command, ...] = (export, predict)
 
 
 def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
-    from executor.experiment.metrics import TITLES, measure  # noqa: PLC0415
+    from experiments.metrics import TITLES, measure  # noqa: PLC0415
 
     found = measure(labels, scores, threshold)
     return {title: getattr(found, name) for name, title in TITLES.items()}

@@ -22,7 +22,6 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.data import load as load_rows
 from executor.experiment.files import write_files
-from executor.experiment.synthetic import synthetic
 from executor.image.build import build
 from executor.image.publish import Publication, publish
 from executor.image.reference import Reference
@@ -33,6 +32,7 @@ from executor.ledger.proxies import Ledger
 from executor.ledger.waiting import wait_until
 from executor.network import Network
 from executor.process.federation import load
+from experiments.data import synthetic
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
 from learning.rows import Rows
