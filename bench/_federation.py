@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.data import load_fraud
+from experiments.split import split
 from learning.rows import Rows
 
 NODES = 20
@@ -30,9 +32,5 @@ def synthetic(count: int, size: int = 12_000, seed: int = 0) -> dict[str, Rows]:
 
 
 def _fraud(data: Path) -> dict[str, Rows]:
-    # Only here: learning itself knows nothing of files.
-    from executor.data.csv import read_csv  # noqa: PLC0415
-    from executor.experiment.split import split  # noqa: PLC0415
-
-    parts = split(read_csv(data, "Class", ["Time"]))
+    parts = split(load_fraud(data))
     return {node.name: Rows.of(node.X, node.y) for node in parts.nodes}

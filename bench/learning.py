@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from bench import _federation, _naive
 from bench.report import Goal, Report
-from learning import kernel, topology
+from learning import kernel
 from learning.compiled import implementation
 from learning.fit import FitOptions, FitTask, fit, strip
 from learning.fit_cache import FitCache
@@ -27,6 +27,7 @@ from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.simulator import Member, simulate
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.trees.tree import Tree, TreeLimits
 
 SIZES = (50, 100, 200, 400)
@@ -187,7 +188,7 @@ def _round(rows: dict[str, Rows], report: Report) -> None:
     cache = FitCache()
 
     def one_round() -> None:
-        simulate(members, topology.full(rows), rounds=1, cache=cache)
+        simulate(members, Schedule(Topology(Kind.FULL)), iterations=1, cache=cache)
 
     first = seconds(one_round, 1)
     goal(report, "one round of 20 nodes: public code's 58 s / ours", 5, "at least", PUBLIC_CODE_ROUND / first)
@@ -210,5 +211,5 @@ def crowd() -> None:
     """Print the CPU seconds and peak gigabytes of the thousand nodes."""
     rows = _federation.synthetic(CROWD, size=285)
     members = {node: Member(own, Parameters.paper()) for node, own in rows.items()}
-    spent = seconds(lambda: simulate(members, topology.ring(rows)), 1)
+    spent = seconds(lambda: simulate(members, Schedule(Topology(Kind.RING))), 1)
     print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

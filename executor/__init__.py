@@ -1,1 +1,1 @@
-"""The command line: secure executor, simulator, experiments and diagnosis."""
+"""The command line: secure executor, images, processes, models, diagnosis, experiments."""

@@ -10,12 +10,12 @@ from executor.caller import group_options
 # gRPC, the engine's client, numpy and scikit-learn load slowly, and no command needs them all.
 COMMANDS = {
     "doctor": "executor.doctor.command",
-    "experiment": "executor.experiment.command",
+    "experiment": "executor.experiment.commands",
     "image": "executor.image.command",
     "launch": "executor.launch.command",
     "model": "executor.model.commands",
     "process": "executor.process.commands",
-    "simulate": "executor.simulate.command",
+    "simulate": "executor.experiment.simulate",
 }
 
 

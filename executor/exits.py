@@ -1,6 +1,7 @@
 """Exit codes: one number per cause, the same for every command (docs/exit-codes.md)."""
 
 from executor import errors
+from experiments.errors import ReproductionError, SourceError
 from protocol.errors import AccessError, AttestreeError, DataError, SignatureError, StateError
 
 OK = 0
@@ -35,6 +36,8 @@ _BY_CLASS: tuple[tuple[type[AttestreeError], int], ...] = (
     (errors.EngineError, ENGINE_UNREACHABLE),
     (errors.SandboxError, SANDBOX_REFUSED),
     (errors.DatasetError, DATA_UNUSABLE),
+    (SourceError, DATA_UNUSABLE),
+    (ReproductionError, FAILED),
     (errors.LedgerError, LEDGER_UNREACHABLE),
     (SignatureError, SIGNATURE),
     (AccessError, NOT_AUTHORISED),

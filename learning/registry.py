@@ -1,7 +1,7 @@
 """The registry of one recipient: a slot per sender, each holding only the sender's latest SHARE.
 
-Overwriting is what bounds it: at most n_share estimators for each of the other nodes, however many rounds
-pass.
+Overwriting is what bounds it: at most n_share estimators for each of the other nodes, however many
+iterations pass.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,6 @@ class Registry:
         if sender == self.recipient:
             raise ParameterError(f"{sender} writes to its own registry")
         self._slots[sender] = tuple(estimators)
-
-    def remove(self, sender: str) -> None:
-        """Drop the slot of a sender."""
-        self._slots.pop(sender, None)
 
     def slots(self) -> dict[str, tuple[Estimator, ...]]:
         """Return every slot, by sender ascending."""

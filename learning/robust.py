@@ -79,8 +79,8 @@ def _within(estimators: Sequence[Estimator], order: list[int], quota: int) -> tu
 def vote_weights(estimators: Sequence[Estimator], cap: float | None) -> NDArray[np.float64]:
     """Return each tree's weight in the vote: an origin with more than `cap` of the trees weighs like `cap`.
 
-    The mean is taken over the weights, so where few origins are held, as on a ring in its first rounds, those
-    at the cap weigh alike and more than the cap of the whole; an origin with few trees stays small.
+    The mean is taken over the weights, so where few origins are held, as on a ring in its first iterations,
+    those at the cap weigh alike and more than the cap of the whole; an origin with few trees stays small.
     """
     count = len(estimators)
     if cap is None:

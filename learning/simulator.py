@@ -1,15 +1,15 @@
 """A whole federation in memory: the same actions as in the containers, without Docker or a ledger.
 
-synchronous    per round: all FIT, then all SHARE, then all GET
+synchronous    per iteration: all FIT, then all SHARE, then all GET
 asynchronous   nodes act one at a time in an order drawn from the seed, each running its own FIT, SHARE, GET
 
-A node is active from the round it joins until the round it leaves. Who has left keeps its last ensemble;
-what it offered stays in its neighbours' slots, attributable as before.
+A node is active from the iteration it joins until the iteration it leaves, and neighbours are those of the
+active nodes: a ring closes around who has left, as on the ledger. Who has left keeps its last ensemble; what
+it offered stays in its neighbours' slots, attributable as before.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from learning import actions, attacks
 from learning.actions import NodeState
@@ -21,7 +21,8 @@ from learning.registry import Registry
 from learning.robust import Refusal
 from learning.rows import Rows
 from learning.seeds import generator
-from learning.topology import Topology
+from learning.topology import Neighbours
+from protocol.agreement.topology import Schedule
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 
@@ -38,14 +39,14 @@ class Member:
     leaves: int | None = None
     attack: str | None = None
 
-    def active(self, round_: int) -> bool:
-        """Whether the node takes part in a round."""
-        return self.joins <= round_ and (self.leaves is None or round_ < self.leaves)
+    def active(self, iteration: int) -> bool:
+        """Whether the node takes part in an iteration."""
+        return self.joins <= iteration and (self.leaves is None or iteration < self.leaves)
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a node offered in a round, and to whom."""
+    """What a node offered in an iteration, and to whom."""
 
     ids: tuple[EstimatorId, ...]
     n_bytes: int
@@ -53,11 +54,11 @@ class Share:
 
 
 @dataclass(frozen=True)
-class NodeRound:
+class NodeIteration:
     """What one node did in one of its iterations."""
 
     node: str
-    round: int
+    iteration: int
     share: Share
     ensemble: Ensemble
     refusals: tuple[Refusal, ...]
@@ -65,37 +66,28 @@ class NodeRound:
 
 @dataclass
 class Simulation:
-    """The states at the end, and everything that happened, by round and node."""
+    """The states at the end, and everything that happened, by iteration and node."""
 
     states: dict[str, NodeState]
-    records: list[NodeRound] = field(default_factory=list)
+    records: list[NodeIteration] = field(default_factory=list)
 
-    def ensembles(self, round_: int | None = None) -> dict[str, Ensemble]:
-        """Return every node's ensemble after a round, or at the end."""
-        if round_ is None:
+    def ensembles(self, iteration: int | None = None) -> dict[str, Ensemble]:
+        """Return every node's ensemble after an iteration, or at the end."""
+        if iteration is None:
             return {node: state.ensemble for node, state in self.states.items()}
-        return {record.node: record.ensemble for record in self.records if record.round == round_}
-
-
-class Observer(Protocol):
-    """Told about each finished node round."""
-
-    def __call__(self, record: NodeRound) -> None:
-        """Take note of the record."""
-        ...
+        return {record.node: record.ensemble for record in self.records if record.iteration == iteration}
 
 
 def simulate(
     members: Mapping[str, Member],
-    topology: Topology,
+    topology: Neighbours,
     *,
-    rounds: int = 4,
+    iterations: int = 4,
     seed: int = 0,
     schedule: str = "synchronous",
     cache: FitCache | None = None,
     n_jobs: int = 1,
     progress: Progress | None = None,
-    observer: Observer | None = None,
 ) -> Simulation:
     """Run the federation; the same arguments give the same bytes, for any n_jobs.
 
@@ -103,58 +95,62 @@ def simulate(
     """
     if schedule not in SCHEDULES:
         raise ParameterError(f"schedule {schedule!r} is none of {', '.join(SCHEDULES)}")
-    if rounds < 0:
-        raise ParameterError(f"{rounds} rounds")
-    federation = _Federation(members, topology, seed, FitCache() if cache is None else cache, observer)
-    federation.cache.prepare(federation.fit_jobs(rounds), n_jobs, progress)
+    if iterations < 0:
+        raise ParameterError(f"{iterations} iterations")
+    if isinstance(topology, Schedule):
+        for held in (topology.first, *(change for _, change in topology.changes)):
+            held.check_nodes(members)
+    federation = _Federation(members, topology, seed, FitCache() if cache is None else cache)
+    federation.cache.prepare(federation.fit_jobs(iterations), n_jobs, progress)
     if schedule == "synchronous":
-        for round_ in range(rounds):
-            federation.run_round(round_)
+        for iteration in range(iterations):
+            federation.run_iteration(iteration)
     else:
-        federation.run_asynchronously(rounds, seed)
+        federation.run_asynchronously(iterations, seed)
     return federation.simulation
 
 
 class _Federation:
     def __init__(
-        self,
-        members: Mapping[str, Member],
-        topology: Topology,
-        seed: int,
-        cache: FitCache,
-        observer: Observer | None,
+        self, members: Mapping[str, Member], topology: Neighbours, seed: int, cache: FitCache
     ) -> None:
         self.members = {node: members[node] for node in sorted(members)}
         self.topology = topology
         self.cache = cache
-        self.observer = observer
         self.registries = {node: Registry(node) for node in self.members}
         self.simulation = Simulation({node: NodeState(node, seed) for node in self.members})
         self.offered: dict[str, Share] = {}
         self.created: dict[str, tuple[Estimator, ...]] = dict.fromkeys(self.members, ())
+        self._active: dict[int, dict[str, None]] = {}
 
-    def fit_jobs(self, rounds: int) -> Iterator[Job]:
+    def active(self, iteration: int) -> Collection[str]:
+        """Return the nodes that take part in an iteration, ascending."""
+        if iteration not in self._active:
+            taking_part = (node for node, member in self.members.items() if member.active(iteration))
+            self._active[iteration] = dict.fromkeys(taking_part)
+        return self._active[iteration]
+
+    def fit_jobs(self, iterations: int) -> Iterator[Job]:
         """List every FIT of the run ahead: it depends on the node's own progress alone."""
         for node, member in self.members.items():
             first = actions.fit_task(self.simulation.states[node], member.rows, member.parameters)
-            for iteration in range(sum(member.active(round_) for round_ in range(rounds))):
-                task = replace(first, iteration=iteration, first_counter=iteration * first.n_new)
+            for done in range(sum(member.active(iteration) for iteration in range(iterations))):
+                task = replace(first, iteration=done, first_counter=done * first.n_new)
                 yield member.rows, task, member.attack
 
-    def run_round(self, round_: int) -> None:
-        active = [node for node, member in self.members.items() if member.active(round_)]
+    def run_iteration(self, iteration: int) -> None:
         for action in (self.fit, self.share, self.get):
-            for node in active:
-                action(node, round_)
+            for node in self.active(iteration):
+                action(node, iteration)
 
-    def run_asynchronously(self, rounds: int, seed: int) -> None:
-        """Let random nodes act until each has done its iterations; a node's round is its own iteration."""
+    def run_asynchronously(self, iterations: int, seed: int) -> None:
+        """Let random nodes act, one action at a time, until each has done its iterations."""
         rng = generator(seed, "", 0, "schedule")
         programmes = {
             node: [
-                (action, round_)
-                for round_ in range(rounds)
-                if member.active(round_)
+                (action, iteration)
+                for iteration in range(iterations)
+                if member.active(iteration)
                 for action in (self.fit, self.share, self.get)
             ][::-1]
             for node, member in self.members.items()
@@ -162,12 +158,12 @@ class _Federation:
         waiting = [node for node in self.members if programmes[node]]
         while waiting:
             node = waiting[int(rng.integers(len(waiting)))]
-            action, round_ = programmes[node].pop()
-            action(node, round_)
+            action, iteration = programmes[node].pop()
+            action(node, iteration)
             if not programmes[node]:
                 waiting.remove(node)
 
-    def fit(self, node: str, round_: int) -> None:  # noqa: ARG002
+    def fit(self, node: str, iteration: int) -> None:  # noqa: ARG002
         member, state = self.members[node], self.simulation.states[node]
         task = actions.fit_task(state, member.rows, member.parameters)
         fitted = self.cache.fit(member.rows, task, member.attack)
@@ -175,28 +171,22 @@ class _Federation:
             self.created[node] += fitted
         self.simulation.states[node] = actions.fit(state, member.rows, member.parameters, fitted)
 
-    def share(self, node: str, round_: int) -> None:
+    def share(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]
         if member.attack is None:
             offered = actions.share(state, member.parameters, member.rows)
         else:
             offered = attacks.share(state, self.created[node], member.parameters.n_share)
-        recipients = tuple(
-            other
-            for other in self.topology.neighbours(node, round_)
-            if other in self.members and self.members[other].active(round_)
-        )
+        recipients = self.topology.neighbours(node, iteration, self.active(iteration))
         for other in recipients:
             self.registries[other].write(node, offered)
         ids = tuple(estimator.id for estimator in offered)
         n_bytes = sum(len(estimator.tree.to_bytes()) for estimator in offered)
         self.offered[node] = Share(ids, n_bytes, recipients)
 
-    def get(self, node: str, round_: int) -> None:
+    def get(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]
         state = actions.get(state, self.registries[node].slots(), member.parameters, member.rows)
         self.simulation.states[node] = state
-        record = NodeRound(node, round_, self.offered[node], state.ensemble, state.refusals)
+        record = NodeIteration(node, iteration, self.offered[node], state.ensemble, state.refusals)
         self.simulation.records.append(record)
-        if self.observer is not None:
-            self.observer(record)

@@ -6,7 +6,6 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from executor.data.columns import Columns
-from executor.data.source import check_cells, read_file
+from executor.data.source import check_cells
 from executor.errors import DatasetError
 
 MISSING = frozenset({"", "na", "n/a", "nan", "+nan", "-nan", "null"})
@@ -23,26 +22,6 @@ COMPRESSED = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "z
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A data set to be split over nodes: NaN where a value is missing, labels 1 anomalous and 0 normal."""
-
-    X: Floats
-    y: Labels
-    features: tuple[str, ...]
-    source: str
-
-
-def read_csv(path: Path, label: str, drop: Sequence[str] = ()) -> Table:
-    """Read a data set to split, train and test on: several rows, both classes, no empty column."""
-    values, labels, features = parse(path, read_file(path), label, drop)
-    if labels is None:
-        raise AssertionError("a label was asked for")
-    table = Table(values, labels, features, str(path))
-    _check_content(table, path)
-    return table
 
 
 def parse(
@@ -180,22 +159,3 @@ def _line_of_first_bad_byte(raw: bytes) -> int:
     except UnicodeDecodeError as error:
         return raw.count(b"\n", 0, error.start) + 1
     return 1
-
-
-def _check_content(table: Table, path: Path) -> None:
-    if len(table.y) < 2:
-        raise DatasetError("DATA_TOO_SMALL", f"{path}: one row", "Training and testing need more.")
-    anomalous = int(table.y.sum())
-    if anomalous in {0, len(table.y)}:
-        kind = "anomalous" if anomalous == 0 else "normal"
-        raise DatasetError(
-            "DATA_ONE_CLASS",
-            f"{path}: no {kind} row among {len(table.y)}",
-            "A federation may hold nodes without anomalies, but the whole needs both classes.",
-        )
-    absent = np.isnan(table.X).all(axis=0)
-    if absent.any():
-        name = table.features[int(np.argmax(absent))]
-        raise DatasetError(
-            "DATA_VALUE", f"{path}: column {name!r} has no value at all", f"Use --drop {name}."
-        )

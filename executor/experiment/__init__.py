@@ -1,1 +1,1 @@
-"""The paper's experiment and its extensions: data by hash, split, metrics, statistics, tables, figures."""
+"""`executor experiment` and `executor simulate`: the command line of the experiments package."""

@@ -1,4 +1,4 @@
-"""One file of private rows per node, and one of rows that no node has, for a federation on the ledger."""
+"""Files of rows: the user's own to experiment on, and one per node for a federation on the ledger."""
 
 import json
 import shutil
@@ -10,16 +10,25 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from executor.data.csv import Floats, Labels, Table
+from executor.data.csv import parse
+from executor.data.source import read_file
 from executor.errors import UsageError
-from executor.experiment.data import LABEL
-from executor.experiment.split import split
+from experiments.data import LABEL, Floats, Labels, Table
+from experiments.split import split
 from protocol.identifiers import parse_node
 
 IMBALANCE = 0.4
 """How far the nodes' sizes stray from equal: less than in the paper, whose nodes are twenty."""
 TEST = "test"
 _NOTE = "split.json"
+
+
+def read_table(path: Path, label: str, drop: Sequence[str] = ()) -> Table:
+    """Read a data set to split, train and test on from CSV: several rows, both classes, no empty column."""
+    values, labels, features = parse(path, read_file(path), label, drop)
+    if labels is None:
+        raise AssertionError("a label was asked for")
+    return Table(values, labels, features, str(path))
 
 
 def write_files(table: Table, names: Sequence[str], seed: int, out: Path) -> list[Path]:

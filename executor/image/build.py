@@ -25,8 +25,8 @@ from executor.engine import asking, misnamed
 from executor.errors import EngineError
 from executor.image.archive import rewrite, save, scratch
 from executor.image.context import Sources
-from executor.image.progress import Say
 from executor.network import ROOT
+from executor.output import Say
 from protocol.digest import Digest
 from protocol.errors import DigestError
 

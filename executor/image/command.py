@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 
 import click
@@ -10,11 +11,11 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.exits import OK, exit_code
 from executor.image.build import NAME, build
-from executor.image.progress import progress
 from executor.image.publish import Publication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
 from executor.image.registry import Registry
 from executor.image.verify import Verification, verify
+from executor.output import Progress, answer, table
 from executor.reporting import json_option, reported, to_dict
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
@@ -34,8 +35,8 @@ def image() -> None:
 @reported
 def build_command(tag: str, force: bool, as_json: bool) -> None:
     """Build the learner image; equal sources give an equal image id."""
-    with closing(engine()) as client, progress() as say:
-        made = build(client, say, tag=tag, force=force)
+    with closing(engine()) as client, Progress() as progress:
+        made = build(client, progress.say, tag=tag, force=force)
     if made.changed:
         files = ", ".join(made.changed[:5])
         click.echo(f"note: built from sources that no commit has: {files}", err=True)
@@ -65,14 +66,14 @@ def publish_command(
     """
     wanted = Reference.parse(reference)
     registry = Registry.of_network(caller.network)
-    with closing(engine()) as client, caller.ledger() as ledger, progress() as say:
+    with closing(engine()) as client, caller.ledger() as ledger, Progress() as progress:
         if pushed:
             served = served_here(client, registry, wanted.name, Digest.parse(pushed))
             made = Publication.of(wanted, served.image_id, registry, description)
-            done = adopt(ledger.images, made, served, say)
+            done = adopt(ledger.images, made, served, progress.say)
         else:
             made = Publication.of(wanted, find_local(client, wanted, local), registry, description)
-            done = publish(client, ledger.images, made, say)
+            done = publish(client, ledger.images, made, progress.say)
     if as_json:
         click.echo(json.dumps(done.to_dict()))
         return
@@ -89,17 +90,8 @@ def list_command(member: str, caller: Caller, as_json: bool) -> None:
     """List the versions on the ledger."""
     with caller.ledger() as ledger:
         records = list(ledger.images.list(member))
-    if as_json:
-        click.echo(json.dumps({"images": [record.to_dict() for record in records]}))
-        return
-    rows = [("IMAGE", "ID", "STATUS", "BY", "SINCE")]
-    for record in records:
-        found, by = record.image, record.registered
-        name = f"{found.name}:{found.version}"
-        rows.append((name, str(found.image_id)[:19], record.status.value, by.organisation, by.time))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
+    shown = {"images": [record.to_dict() for record in records]}
+    answer(shown, lambda: _images_text(records), as_json=as_json)
 
 
 @image.command("show")
@@ -161,6 +153,16 @@ def verify_command(reference: str, deep: bool, caller: Caller, as_json: bool) ->
     _print_findings(made)
     if problem:
         raise problem
+
+
+def _images_text(records: Sequence[ImageRecord]) -> str:
+    rows = []
+    for record in records:
+        found, by = record.image, record.registered
+        name = f"{found.name}:{found.version}"
+        rows.append((name, str(found.image_id)[:19], record.status.value, by.organisation, by.time))
+    columns = ("Image", "Id", "Status", "By", "Since")
+    return table("Images", columns, rows, figures=False) if rows else "no image"
 
 
 def _print_image(record: ImageRecord) -> None:

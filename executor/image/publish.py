@@ -16,10 +16,10 @@ from executor.engine import asking
 from executor.errors import EngineError, IntegrityError, UsageError
 from executor.image.check import check_image, local_id
 from executor.image.manifest import Platform
-from executor.image.progress import Say
 from executor.image.reference import Reference
 from executor.image.registry import Registry, Served
 from executor.ledger.images import Images
+from executor.output import Say
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import StateError

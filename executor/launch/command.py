@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -14,8 +15,8 @@ from executor.errors import UsageError
 from executor.exits import OK, exit_code
 from executor.launch.nodes import NodeReport, Settings, launch_nodes, plan_node
 from executor.launch.plan import TaskPlan
-from executor.launch.reporter import Reporter, summary_text
 from executor.launch.source import DEFAULT_LABEL, Source
+from executor.output import Progress, table
 from executor.reporting import json_option, reported
 from executor.sandbox.profile import Limits
 from protocol.identifiers import parse_node, parse_process
@@ -90,8 +91,8 @@ def launch(  # noqa: PLR0917 - one per option
         _print_plans([plan for plan in plans if plan is not None], as_json)
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with Reporter() as reporter:
-        reports = launch_nodes(caller, client, settings, nodes, reporter.tell)
+    with Progress() as progress:
+        reports = launch_nodes(caller, client, settings, nodes, partial(_tell, progress))
     _finish(reports, as_json)
 
 
@@ -160,6 +161,11 @@ def _steps(plan: TaskPlan) -> list[str]:
     ]
 
 
+def _tell(progress: Progress, node: str, iteration: int | None, text: str) -> None:
+    place = node if iteration is None else f"{node} iteration {iteration}"
+    progress.say(f"{place}: {text}", node)
+
+
 def _finish(reports: list[NodeReport], as_json: bool) -> None:
     """Print what was done, and end with the exit code of the first failure."""
     failures = [report.error for report in reports if report.error is not None]
@@ -175,7 +181,7 @@ def _finish(reports: list[NodeReport], as_json: bool) -> None:
 
 def _print_reports(reports: list[NodeReport]) -> None:
     if any(report.tasks for report in reports):
-        click.echo(summary_text(reports))
+        click.echo(_summary_text(reports))
     for report in reports:
         if report.finished is not None:
             click.echo(
@@ -186,3 +192,15 @@ def _print_reports(reports: list[NodeReport]) -> None:
             click.echo(f"{report.node}: nothing was left to do")
         if report.error is not None:
             click.echo(f"executor: {report.node}: {report.error}", err=True)
+
+
+def _summary_text(reports: list[NodeReport]) -> str:
+    """Return a table of what the tasks came to."""
+    columns = ("Node", "Iteration", "Created", "Taken", "Refused", "Ensemble", "Block", "Seconds", "Digest")
+    rows = []
+    for report in reports:
+        for summary in report.tasks:
+            found = summary.to_dict()
+            counts = [str(found[name.lower()]) for name in columns[:7]]
+            rows.append((*counts, f"{summary.seconds:.1f}", summary.result.ensemble_digest.hex[:12]))
+    return table("Tasks", columns, rows)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from executor.experiment.tables import Grid, plain
 from executor.model.content import Members
+from executor.output import table
+from experiments.pages import plain
 from learning.errors import ParameterError
 from learning.options import from_step
 from protocol.agreement.process import Specification
@@ -71,7 +72,7 @@ def model_text(record: ModelRecord, parts: Sequence[Contribution]) -> str:
         for part in parts
     ]
     columns = ("Origin", "Organisation", "Trees", "Share of trees", "Share of the vote")
-    return "\n".join(lines) + "\n\n" + Grid("Contribution by origin", columns, rows).text()
+    return "\n".join(lines) + "\n\n" + table("Contribution by origin", columns, rows)
 
 
 def models_text(items: Iterable[ModelBrief]) -> str:
@@ -81,7 +82,7 @@ def models_text(items: Iterable[ModelBrief]) -> str:
         for item in items
     ]
     columns = ("Process", "Node", "Owner", "Trees", "Published", "Digest")
-    return Grid("Models", columns, rows, figures=False).text() if rows else "no model"
+    return table("Models", columns, rows, figures=False) if rows else "no model"
 
 
 def access_text(record: AccessRecord) -> str:
@@ -93,7 +94,7 @@ def access_text(record: AccessRecord) -> str:
         if name != record.owner
     ]
     title = f"Access to {record.process}/{record.node}"
-    return Grid(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False).text()
+    return table(title, ("Organisation", "As", "Expires", "Since"), rows, figures=False)
 
 
 def history_text(changes: Iterable[HistoryEntry[AccessRecord]]) -> str:

@@ -94,7 +94,7 @@ def predict(
 
 
 def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
-    from executor.experiment.metrics import TITLES, measure  # noqa: PLC0415
+    from experiments.metrics import TITLES, measure  # noqa: PLC0415
 
     found = measure(labels, scores, threshold)
     return {title: getattr(found, name) for name, title in TITLES.items()}

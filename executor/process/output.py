@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from executor.experiment.tables import Grid
 from executor.ledger.proxies import Ledger, Submitted
+from executor.output import table
 from executor.process.board import Board, headline
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.plan import ChangeKind
@@ -60,7 +60,7 @@ def _shown(task: TaskRecord) -> dict[str, Any]:
 
 def board_text(board: Board) -> str:
     """Return the table of a board."""
-    return Grid(headline(board), COLUMNS, cells(board), figures=False).text()
+    return table(headline(board), COLUMNS, cells(board), figures=False)
 
 
 def cells(board: Board) -> list[tuple[str, ...]]:
@@ -112,7 +112,7 @@ def processes_text(items: Iterable[ProcessBrief]) -> str:
         for item in items
     ]
     columns = ("Process", "Status", "Organisations", "Proposed", "Description")
-    return Grid("Processes", columns, rows, figures=False).text() if rows else "no process"
+    return table("Processes", columns, rows, figures=False) if rows else "no process"
 
 
 def _task(ledger: Ledger, process: str, node: str, iteration: int) -> TaskRecord | None:

@@ -16,11 +16,9 @@ from protocol.trees import encoding
 from protocol.trees.limits import FORMAT_LIMITS, TreeLimits
 from protocol.trees.shape import canonical_bytes
 
-__all__ = ["FORMAT_LIMITS", "Arrays", "Tree", "TreeLimits", "round_trip"]
+__all__ = ["FORMAT_LIMITS", "Tree", "TreeLimits"]
 
 ArrayLike: TypeAlias = Sequence[Any] | NDArray[Any]
-Arrays: TypeAlias = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike | None]
-"""feature, threshold, left, right, value and missing_left, as `Tree.from_arrays` takes them."""
 _INTEGERS, _NUMBERS, _TRUTHS = "iu", "fiu", "biu"
 
 
@@ -209,12 +207,6 @@ def _right_children(features: Sequence[int], leaf: int) -> list[int]:
         elif waiting:
             right[waiting.pop()] = node + 1
     return right
-
-
-def round_trip(arrays: Arrays, limits: TreeLimits) -> bytes:
-    """Check and encode arrays, then check and decode the bytes: the unit of work whose speed is measured."""
-    raw = Tree.from_arrays(*arrays, limits).to_bytes()
-    return Tree.from_bytes(raw, limits).to_bytes()
 
 
 def _as_list(name: str, array: ArrayLike, kinds: str, length: int) -> list[Any]:

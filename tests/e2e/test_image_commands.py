@@ -171,7 +171,7 @@ def test_list_has_every_version_and_unknown_ones_are_refused(client: DockerClien
     listed = image("list", "--of", "Org1MSP")["images"]
     assert [made["image"]["version"] for made in listed if made["image"]["name"] == name] == ["1", "2"]
     lines = done(EXECUTOR, "image", "list").splitlines()
-    assert sum(line.startswith(f"{name}:") for line in lines) == 2
+    assert sum(line.startswith(f"| {name}:") for line in lines) == 2
     assert image("show", f"{name}:3", code=WRONG_STATE)["error"]["code"] == "IMAGE_UNKNOWN"
 
 

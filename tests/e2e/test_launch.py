@@ -119,11 +119,11 @@ def check_ledger(process: str, expected: Simulation) -> None:
     record = ledger("org1", "node01").execution
     results = {(found["node"], found["iteration"]): found for found in record.artifacts(process)}
     assert len(results) == len(RING) * ROUNDS
-    for simulated_round in expected.records:
-        place = simulated_round.node, simulated_round.round
-        assert results[place]["ensemble_digest"] == str(digest_of(simulated_round.ensemble)), place
+    for record_in_memory in expected.records:
+        place = record_in_memory.node, record_in_memory.iteration
+        assert results[place]["ensemble_digest"] == str(digest_of(record_in_memory.ensemble)), place
         offered = task_of(process, *place)["offered"]["ids"]
-        assert offered == [str(each) for each in simulated_round.share.ids], place
+        assert offered == [str(each) for each in record_in_memory.share.ids], place
     trees = {each.id: each.tree for ensemble in expected.ensembles().values() for each in ensemble}
     found = record.estimators(process, sorted(trees))
     assert found["estimators"]

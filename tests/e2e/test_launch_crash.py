@@ -109,7 +109,7 @@ def test_f15_b9_b10_killed_at_each_instant_the_next_start_cleans_and_goes_on(
 
 def check_nothing_is_doubled(process: str, rows: Path) -> None:
     """Compare the ledger with a run in memory that nobody ever killed."""
-    record, expected = ledger("org1", "node01").execution, simulated(rows, tuple(NODES), rounds=2)
+    record, expected = ledger("org1", "node01").execution, simulated(rows, tuple(NODES), iterations=2)
     reached(process, "completed")
     tasks = list(record.list_tasks(process))
     assert [(task["node"], task["iteration"], task["state"]) for task in tasks] == [

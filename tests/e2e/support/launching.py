@@ -21,7 +21,6 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.data import load as load_rows
 from executor.experiment.files import write_files
-from executor.experiment.synthetic import synthetic
 from executor.image.build import build
 from executor.image.publish import Publication, publish
 from executor.image.reference import Reference
@@ -31,11 +30,12 @@ from executor.ledger.proxies import Ledger
 from executor.ledger.waiting import wait_until
 from executor.network import Network
 from executor.process.federation import load
+from experiments.data import synthetic
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
-from learning.topology import ring
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.task.opening import TaskId
@@ -165,14 +165,14 @@ def write_rows(folder: Path) -> Path:
     return folder / "{node}.csv"
 
 
-def simulated(rows: Path, nodes: Sequence[str], rounds: int) -> Simulation:
+def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
     """The same federation on a ring in memory, where nothing can be in the way."""
     options = {name: SMALL[name] for name in ("n_new", "n_share", "n_max")}
     members = {}
     for node in nodes:
         table = load_rows(Path(str(rows).format(node=node)), "Class").table
         members[node] = Member(Rows.of(table.X, table.y), Parameters(**options))
-    return simulate(members, ring(sorted(nodes)), rounds=rounds, seed=SMALL["seed"])
+    return simulate(members, Schedule(Topology(Kind.RING)), iterations=iterations, seed=SMALL["seed"])
 
 
 def digest_of(ensemble: Ensemble) -> Digest:

@@ -3,30 +3,19 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from executor.cli import main
-from executor.experiment.batch import run_cases
-from executor.experiment.engine import Bench, Case, make_topology
-from executor.experiment.paper import run_paper
-from executor.experiment.robust import ATTACKS, rules, run_robust
-from executor.experiment.split import Split, split
-from executor.experiment.synthetic import synthetic
-from executor.experiment.threshold import home_threshold
-from executor.experiment.variant import Choices, Variant, paper_variant
-from executor.simulate import command
+from executor.exits import DATA_UNUSABLE, USAGE
+from executor.experiment import simulate as command
+from experiments.data import synthetic
 from learning import attacks
-from learning.actions import predictor
-from learning.errors import ParameterError
 from learning.fit import KINDS
-from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.ranking import RANKINGS
-from learning.rows import Rows
 
-SMALL = ("--nodes", "3", "--rounds", "2", "--n-new", "2", "--n-max", "5", "--n-share", "2", "--jobs", "1")
+SMALL = ("--nodes", "3", "--iterations", "2", "--n-new", "2", "--n-max", "5", "--n-share", "2", "--jobs", "1")
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +26,6 @@ def rows_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines += [",".join(map(repr, [*x.tolist(), int(y)])) for x, y in zip(table.X, table.y, strict=True)]
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-@pytest.fixture(scope="module")
-def small_split() -> Split:
-    return split(synthetic(900, 5, 0.1, seed=3), nodes=4, seed=5)
 
 
 def simulate(path: Path, *options: str) -> Result:
@@ -98,41 +82,40 @@ def test_results_are_written(rows_csv: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "words", "code"),
     [
-        (("--topology", "star"), "star"),
-        (("--hostile", "9", "--attack", "zero"), "node 9"),
-        (("--quota", "0.5"), "quota"),
-        (("--n-share", "50"), "n_share"),
-        (("--drop", "nothing"), "nothing"),
+        (("--topology", "star"), "star", USAGE),
+        (("--hostile", "9", "--attack", "zero"), "node 9", USAGE),
+        (("--quota", "0.5"), "quota", USAGE),
+        (("--n-share", "50"), "n_share", USAGE),
+        (("--synthetic",), "exclude each other", USAGE),
+        (("--drop", "nothing"), "nothing", DATA_UNUSABLE),
+        (("--label", "nothing"), "nothing", DATA_UNUSABLE),
     ],
 )
 def test_wrong_options_are_refused_without_a_traceback(
-    rows_csv: Path, options: tuple[str, ...], words: str
+    rows_csv: Path, options: tuple[str, ...], words: str, code: int
 ) -> None:
     result = simulate(rows_csv, *options)
-    assert result.exit_code != 0
+    assert result.exit_code == code
     assert words in result.stderr
+    assert "remedy: " in result.stderr
     assert "Traceback" not in result.output
+    told = json.loads(simulate(rows_csv, *options, "--json").stdout)["error"]
+    assert words in told["cause"]
+    assert told["exit_code"] == code
 
 
 def test_word_where_a_number_belongs_is_a_usage_error(rows_csv: Path) -> None:
     result = simulate(rows_csv, "--quota", "some")
-    assert result.exit_code == 2
+    assert result.exit_code == USAGE
     assert "neither a number nor 'none'" in result.stderr
 
 
 def test_missing_file_names_code_and_remedy() -> None:
     result = CliRunner().invoke(main, ["simulate", "--data", "/nowhere/rows.csv"])
-    assert result.exit_code == 40
+    assert result.exit_code == DATA_UNUSABLE
     assert "DATA_FILE" in result.stderr
-
-
-def test_variants_are_named_by_what_differs() -> None:
-    names = [v.name for v in Choices(fit=("plain", "balanced"), quota=(None, 2.0)).variants()]
-    assert names == ["plain, no quota", "plain, quota 2", "balanced, no quota", "balanced, quota 2"]
-    assert [v.name for v in Choices().variants()] == ["default"]
-    assert Choices().variants()[0].parameters == Parameters()
 
 
 def test_help_names_the_shipped_defaults() -> None:
@@ -146,73 +129,3 @@ def test_choices_are_those_of_the_learning_package() -> None:
     assert set(command.FITS) == set(KINDS)
     assert set(command.RANKINGS) == set(RANKINGS)
     assert set(command.ATTACKS) == set(attacks.ATTACKS)
-
-
-def test_paper_variant_has_no_defence() -> None:
-    parameters = paper_variant().parameters
-    assert (parameters.fit.kind, parameters.ranking, parameters.threshold) == ("plain", "kernel", 0.5)
-    assert parameters.quota is parameters.vote_cap is parameters.home_check is None
-
-
-def test_remembered_scores_equal_prediction(small_split: Split) -> None:
-    bench = Bench(small_split, 0, FitCache())
-    variant = Variant("v", Parameters(n_new=3, n_max=6, n_share=3))
-    case = Case(variant, "full", rounds=2)
-    outcome = bench.run(case)
-    for i, ensemble in enumerate(bench.simulate(case).ensembles().values()):
-        expected = predictor(ensemble, variant.parameters).scores(small_split.X_test)
-        assert np.array_equal(outcome.scores[i], expected)
-
-
-def test_processes_do_not_change_results(small_split: Split) -> None:
-    cases = [
-        Case(Variant("v", Parameters(n_new=2, n_max=4, n_share=2)), t, rounds=2) for t in ("ring", "full")
-    ]
-    one, two = (run_cases(small_split, (0, 1), cases, lambda _: None, jobs=jobs) for jobs in (1, 2))
-    for first, second in zip(one, two, strict=True):
-        assert [run.seed for run in first] == [0, 1]
-        assert all(np.array_equal(a.scores, b.scores) for a, b in zip(first, second, strict=True))
-
-
-def test_home_threshold_needs_anomalies_and_foreign_trees(small_split: Split) -> None:
-    bench = Bench(small_split, 0, FitCache())
-    ensembles = bench.simulate(
-        Case(Variant("v", Parameters(n_new=3, n_max=6, n_share=3)), "full", rounds=2)
-    ).ensembles()
-    name, ensemble = next(iter(ensembles.items()))
-    rows = bench.rows[name]
-    tuned = home_threshold(name, ensemble, Parameters(), rows)
-    assert 0 < tuned < 1
-    few = Rows.of(rows.X, np.zeros(len(rows)))
-    assert home_threshold(name, ensemble, Parameters(), few) == 0.5
-    own = type(ensemble).of(e for e in ensemble if e.id.creator == name)
-    assert home_threshold(name, own, Parameters(), rows) == 0.5
-
-
-def test_unknown_topology_is_refused() -> None:
-    assert make_topology("random:0.5", ("a", "b"), 0)
-    for name in ("star", "random:x", "random:2"):
-        with pytest.raises(ParameterError):
-            make_topology(name, ("a", "b"), 0)
-
-
-def test_paper_experiment_runs_on_any_rows() -> None:
-    steps: list[str] = []
-    parts = split(synthetic(2000, 4, 0.1, seed=3))
-    result = run_paper(parts, (0,), steps.append, rankings=("kernel", "random"))
-    report = result.as_json()
-    assert report["table_exact"] is False
-    assert report["seeds"] == [0]
-    assert len(steps) == 20 * 4 + 5
-    assert result.repeated
-
-
-def test_hostile_node_is_left_out_of_the_honest_mean() -> None:
-    parts = split(synthetic(1500, 5, 0.1, seed=3), nodes=10, seed=1)
-    result = run_robust(parts, (0,), lambda _: None, attacks=("zero", "one"))
-    assert len(result.honest) == 9
-    assert result.values("default", "full", "zero").shape == (1, 9)
-    assert result.held("paper ranking", "full", "zero") > result.held("default", "full", "zero")
-    assert result.goals()
-    assert set(ATTACKS) == {"zero", "noise", "mimic", "one"}
-    assert [rule.name for rule in rules(10)][-1] == "naive union"

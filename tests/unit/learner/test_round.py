@@ -10,11 +10,11 @@ import pytest
 from learners import LIMITS, PARAMETERS, RING, ROUNDS, WAIT, Channel, specification, table_of
 from scenario import NODES, changed
 
-from learning import topology
 from learning.options import from_step
 from learning.rows import Rows
 from learning.simulator import Member, simulate
 from protocol.agreement import step
+from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.broker.messages import Verb
 from protocol.digest import Digest
 from protocol.task.result import TaskResult
@@ -22,13 +22,13 @@ from protocol.task.state import StateRecord
 from protocol.trees.share import Share, ShareLimits
 
 
-def simulated(graph=topology.ring, rounds=ROUNDS, **changes):
+def simulated(kind=Kind.RING, iterations=ROUNDS, **changes):
     parameters = from_step(step.Parameters.from_dict(PARAMETERS | changes))
     members = {
         node: Member(Rows.of(table_of(i).X, table_of(i).y), parameters)
         for i, node in enumerate(sorted(NODES))
     }
-    return simulate(members, graph(sorted(NODES)), rounds=rounds, seed=PARAMETERS["seed"])
+    return simulate(members, Schedule(Topology(kind)), iterations=iterations, seed=PARAMETERS["seed"])
 
 
 def contents(estimators):
@@ -47,7 +47,7 @@ def ring():
 
 def test_three_rounds_on_a_ring_are_those_of_the_simulator_byte_for_byte(ring):
     expected = simulated()
-    records = {(record.node, record.round): record for record in expected.records}
+    records = {(record.node, record.iteration): record for record in expected.records}
     for name, node in ring.nodes.items():
         for round_ in range(ROUNDS):
             record = records[name, round_]
@@ -140,7 +140,7 @@ def test_a_process_of_its_own_sends_the_same_bytes(ring, tmp_path):
 def test_nodes_without_neighbours_fit_and_crop_and_ask_for_no_slots(tmp_path):
     alone = RING | {"topology": {"kind": "disconnected"}}
     channel = Channel(alone, tmp_path)
-    expected = simulated(topology.disconnected)
+    expected = simulated(Kind.DISCONNECTED)
     for iteration in range(ROUNDS):
         for node in channel.nodes.values():
             node.player.open(iteration)
@@ -200,7 +200,7 @@ def test_refused_estimators_are_named_with_their_reason(tmp_path):
     parameters = PARAMETERS | {"options": strict}
     channel = Channel(changed("steps", 0, "parameters", parameters, base=RING), tmp_path)
     channel.play(0)
-    expected = simulated(rounds=1, options=strict)
+    expected = simulated(iterations=1, options=strict)
     for record in expected.records:
         slots = channel.nodes[record.node].result.slots
         refused = {id_: reason for slot in slots for id_, reason in slot.refused}

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from learning import attacks, topology
+from learning import attacks
 from learning.actions import NodeState, fit, get, share
 from learning.errors import ParameterError
 from learning.fit import FitTask
@@ -14,10 +14,13 @@ from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.robust import HomeCheck
 from learning.simulator import SCHEDULES, Member, simulate
+from protocol.agreement.topology import Kind, Schedule, Topology
+from protocol.errors import ProcessError
 from protocol.trees.tree import TreeLimits
 
 PARAMETERS = Parameters.paper(n_new=3, n_max=8, n_share=3)
 NODES = [f"node{i:02d}" for i in range(5)]
+ALONE, RING, FULL = (Schedule(Topology(kind)) for kind in (Kind.DISCONNECTED, Kind.RING, Kind.FULL))
 
 
 @pytest.fixture
@@ -32,78 +35,80 @@ def contents(simulation):
     return {n: [(str(e.id), e.tree.to_bytes()) for e in s.ensemble] for n, s in simulation.states.items()}
 
 
-def test_a_round_is_all_fit_then_all_share_then_all_get(members):
-    graph = topology.ring(NODES)
+def test_an_iteration_is_all_fit_then_all_share_then_all_get(members):
     states = {node: NodeState(node, 7) for node in NODES}
-    for round_ in range(2):
+    for iteration in range(2):
         states = {node: fit(states[node], members[node].rows, PARAMETERS) for node in NODES}
         offers = {node: share(states[node], PARAMETERS, members[node].rows) for node in NODES}
-        slots = {node: {other: offers[other] for other in graph.neighbours(node, round_)} for node in NODES}
+        slots = {
+            node: {other: offers[other] for other in RING.neighbours(node, iteration, NODES)}
+            for node in NODES
+        }
         states = {node: get(states[node], slots[node], PARAMETERS, members[node].rows) for node in NODES}
-    simulation = simulate(members, graph, rounds=2, seed=7)
+    simulation = simulate(members, RING, iterations=2, seed=7)
     assert simulation.states == states
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(members, schedule):
-    graph = topology.ring(NODES)
-    runs = [contents(simulate(members, graph, rounds=2, seed=seed, schedule=schedule)) for seed in (1, 1, 2)]
+    runs = [
+        contents(simulate(members, RING, iterations=2, seed=seed, schedule=schedule)) for seed in (1, 1, 2)
+    ]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
 
 
 def test_members_given_in_another_order_change_nothing(members):
-    graph = topology.full(NODES)
     backwards = dict(reversed(members.items()))
-    assert contents(simulate(members, graph, rounds=2)) == contents(simulate(backwards, graph, rounds=2))
+    assert contents(simulate(members, FULL, iterations=2)) == contents(
+        simulate(backwards, FULL, iterations=2)
+    )
 
 
 def test_several_processes_give_the_same_bytes(members):
-    graph = topology.ring(NODES)
     seen = []
-    spread = simulate(members, graph, rounds=2, n_jobs=2, progress=lambda *step: seen.append(step))
-    assert contents(spread) == contents(simulate(members, graph, rounds=2))
+    spread = simulate(members, RING, iterations=2, n_jobs=2, progress=lambda *step: seen.append(step))
+    assert contents(spread) == contents(simulate(members, RING, iterations=2))
     assert seen == [(done, 10) for done in range(1, 11)]
 
 
 def test_a_shared_cache_makes_a_second_topology_cost_no_fit(members, monkeypatch):
     cache = FitCache()
-    simulate(members, topology.ring(NODES), rounds=2, cache=cache)
+    simulate(members, RING, iterations=2, cache=cache)
     assert len(cache) == 10
     monkeypatch.setattr("learning.fit_cache.fit", lambda *_: pytest.fail("fitted again"))
-    cached = simulate(members, topology.full(NODES), rounds=2, cache=cache)
+    cached = simulate(members, FULL, iterations=2, cache=cache)
     monkeypatch.undo()
-    assert contents(cached) == contents(simulate(members, topology.full(NODES), rounds=2))
+    assert contents(cached) == contents(simulate(members, FULL, iterations=2))
 
 
 def test_disconnected_nodes_keep_to_their_own_trees(members):
-    simulation = simulate(members, topology.disconnected(NODES), rounds=2)
+    simulation = simulate(members, ALONE, iterations=2)
     assert all(set(state.ensemble.origins()) == {node} for node, state in simulation.states.items())
 
 
-def test_trees_travel_one_hop_per_round(members):
+def test_trees_travel_one_hop_per_iteration(members):
     far = {
         node: replace(member, parameters=replace(PARAMETERS, ranking="random"))
         for node, member in members.items()
     }
-    line = topology.explicit(NODES, pairwise(NODES))
-    for rounds in (1, 2, 3):
-        reached = simulate(far, line, rounds=rounds).states["node00"].ensemble.origins()
-        assert set(reached) <= set(NODES[: rounds + 1])
+    line = Schedule(Topology.explicit(pairwise(NODES)))
+    for iterations in (1, 2, 3):
+        reached = simulate(far, line, iterations=iterations).states["node00"].ensemble.origins()
+        assert set(reached) <= set(NODES[: iterations + 1])
 
 
 def test_a_node_without_anomalies_gets_trees_that_find_some(members):
-    simulation = simulate(members, topology.ring(NODES), rounds=2)
-    alone = simulate(members, topology.disconnected(NODES), rounds=2)
+    simulation = simulate(members, RING, iterations=2)
+    alone = simulate(members, ALONE, iterations=2)
     assert all(e.tree.n_internal == 0 for e in alone.states["node02"].ensemble)
     assert any(e.tree.n_internal > 0 for e in simulation.states["node02"].ensemble)
 
 
 def test_records_tell_every_share_and_ensemble(members):
-    told = []
-    simulation = simulate(members, topology.ring(NODES), rounds=3, observer=told.append)
-    assert told == simulation.records
-    assert [(r.round, r.node) for r in told] == [(i, node) for i in range(3) for node in NODES]
+    simulation = simulate(members, RING, iterations=3)
+    told = simulation.records
+    assert [(r.iteration, r.node) for r in told] == [(i, node) for i in range(3) for node in NODES]
     assert simulation.ensembles(2) == simulation.ensembles()
     last = told[-1]
     assert len(last.share.ids) == 3
@@ -111,8 +116,8 @@ def test_records_tell_every_share_and_ensemble(members):
     assert last.share.n_bytes > 0
 
 
-def test_asynchronous_nodes_each_finish_their_own_rounds(members):
-    simulation = simulate(members, topology.ring(NODES), rounds=3, schedule="asynchronous")
+def test_asynchronous_nodes_each_finish_their_own_iterations(members):
+    simulation = simulate(members, RING, iterations=3, schedule="asynchronous")
     assert {state.iteration for state in simulation.states.values()} == {3}
     order = [record.node for record in simulation.records]
     assert sorted(order) == sorted(NODES * 3)
@@ -121,26 +126,43 @@ def test_asynchronous_nodes_each_finish_their_own_rounds(members):
 
 def test_c12_a_node_that_joins_late_starts_with_its_own_fit(members):
     members["node01"] = replace(members["node01"], joins=1)
-    simulation = simulate(members, topology.full(NODES), rounds=3)
+    simulation = simulate(members, FULL, iterations=3)
     assert simulation.states["node01"].counter == 6
     assert simulation.states["node01"].iteration == 2
     assert "node01" not in simulation.ensembles(0)
-    first = next(r for r in simulation.records if r.round == 0)
+    first = next(r for r in simulation.records if r.iteration == 0)
     assert "node01" not in first.share.recipients
 
 
 def test_c11_a_node_that_leaves_keeps_its_ensemble_and_gets_nothing_more(members):
     members["node03"] = replace(members["node03"], leaves=1)
-    simulation = simulate(members, topology.full(NODES), rounds=3)
+    simulation = simulate(members, FULL, iterations=3)
     assert simulation.states["node03"].counter == 3
     assert "node03" not in simulation.ensembles(1)
-    later = [r for r in simulation.records if r.round > 0]
+    later = [r for r in simulation.records if r.iteration > 0]
     assert all("node03" not in r.share.recipients for r in later)
+
+
+def test_c11_the_ring_closes_around_a_node_that_leaves_as_it_does_on_the_ledger(members):
+    members["node03"] = replace(members["node03"], leaves=1)
+    simulation = simulate(members, RING, iterations=2)
+    for record in simulation.records:
+        active = NODES if record.iteration == 0 else [node for node in NODES if node != "node03"]
+        assert record.share.recipients == RING.neighbours(record.node, record.iteration, active)
+    last = {record.node: record.share.recipients for record in simulation.records if record.iteration == 1}
+    assert last["node02"] == ("node01", "node04")
+    assert last["node04"] == ("node00", "node02")
+
+
+def test_the_topology_changes_when_the_schedule_says_so(members):
+    simulation = simulate(members, Schedule(ALONE.first, ((1, RING.first), (2, FULL.first))), iterations=3)
+    counts = [(r.iteration, len(r.share.recipients)) for r in simulation.records if r.node == "node00"]
+    assert counts == [(0, 0), (1, 2), (2, 4)]
 
 
 def test_c13_all_but_one_leave(members):
     members = {n: m if n == "node00" else replace(m, leaves=1) for n, m in members.items()}
-    simulation = simulate(members, topology.full(NODES), rounds=3)
+    simulation = simulate(members, FULL, iterations=3)
     assert simulation.states["node00"].iteration == 3
 
 
@@ -148,7 +170,7 @@ def test_parameters_may_differ_by_node(members):
     members["node04"] = replace(
         members["node04"], parameters=replace(PARAMETERS, n_new=1, n_max=4, n_share=1)
     )
-    simulation = simulate(members, topology.full(NODES), rounds=2)
+    simulation = simulate(members, FULL, iterations=2)
     assert len(simulation.states["node04"].ensemble) == 4
     assert simulation.states["node04"].counter == 2
     assert len(simulation.states["node00"].ensemble) == 8
@@ -157,7 +179,7 @@ def test_parameters_may_differ_by_node(members):
 def hostile(members, kind, **changes):
     changed = {n: replace(m, parameters=replace(m.parameters, **changes)) for n, m in members.items()}
     changed["node03"] = replace(changed["node03"], attack=kind)
-    return simulate(changed, topology.full(NODES), rounds=2)
+    return simulate(changed, FULL, iterations=2)
 
 
 @pytest.mark.parametrize("kind", ["zero", "one", "mimic"])
@@ -192,10 +214,17 @@ def test_attacks_are_well_formed_replayable_and_what_they_say(make_rows, kind):
         assert min(e.tree.n_internal for e in made) > 10
 
 
-def test_unknown_attacks_schedules_and_negative_rounds_are_refused(members):
+def test_unknown_attacks_schedules_and_negative_iterations_are_refused(members):
     with pytest.raises(ParameterError):
         hostile(members, "flood")
     with pytest.raises(ParameterError):
-        simulate(members, topology.ring(NODES), schedule="sometimes")
+        simulate(members, RING, schedule="sometimes")
     with pytest.raises(ParameterError):
-        simulate(members, topology.ring(NODES), rounds=-1)
+        simulate(members, RING, iterations=-1)
+
+
+def test_an_edge_to_a_node_that_takes_no_part_is_refused(members):
+    stranger = Topology.explicit([("node00", "node09")])
+    for schedule in (Schedule(stranger), Schedule(RING.first, ((1, stranger),))):
+        with pytest.raises(ProcessError, match="node09"):
+            simulate(members, schedule)

@@ -1,0 +1,169 @@
+"""`executor experiment`: the data, the paper's experiment, and the federation under attack."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from executor.output import Progress, answer, note
+from executor.reporting import json_option, reported
+
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A CSV file instead of the credit card data that is fetched by hash.",
+)
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=lambda: len(os.sched_getaffinity(0)),
+    show_default="all cores",
+    help="Processes for FIT.",
+)
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Write tables (CSV) and figures here."
+)
+docs_option = click.option(
+    "--write-docs",
+    "docs",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also replace this experiment's part of results.md, and its figures, in this directory.",
+)
+
+
+def seeds_option(default: int) -> Callable[[Any], Any]:
+    """How many seeds, counted from 0; they vary the trees, never the split."""
+    return click.option(
+        "--seeds", type=click.IntRange(1, 1000), default=default, show_default=True, help="How many seeds."
+    )
+
+
+@click.group()
+def experiment() -> None:
+    """Reproduce the paper, and see how the federation stands an attack."""
+
+
+@experiment.command()
+@reported
+def data() -> None:
+    """Fetch the credit card data by hash, unless it is cached, and print where it is."""
+    from experiments.data import fraud_csv, load_fraud  # noqa: PLC0415 - slow, so on use
+    from experiments.split import split as split_rows  # noqa: PLC0415
+
+    path = fraud_csv(note)
+    split_rows(load_fraud(say=note)).check_papers()
+    click.echo(path)
+
+
+@experiment.command()
+@data_option
+@click.option("--synthetic", is_flag=True, help="Made-up rows instead, without a download.")
+@click.option("--node", "nodes", multiple=True, required=True, help="A node that gets a part; for each one.")
+@click.option("--seed", type=click.IntRange(0), default=45, show_default=True, help="Which split.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where to write."
+)
+@json_option
+@reported
+def split(
+    *, data: Path | None, synthetic: bool, nodes: tuple[str, ...], seed: int, out: Path, as_json: bool
+) -> None:
+    """Write one CSV file of private rows per node, and test.csv with rows that no node has.
+
+    For a federation on the ledger: `executor launch --data DIRECTORY/{node}.csv`.
+    """
+    from executor.experiment.files import write_files  # noqa: PLC0415 - as above
+    from experiments.data import load_fraud  # noqa: PLC0415
+    from experiments.data import synthetic as made_up  # noqa: PLC0415
+
+    paths = write_files(made_up() if synthetic else load_fraud(data, note), nodes, seed, out)
+    names = [str(path) for path in paths]
+    answer({"files": names}, lambda: "\n".join(names), as_json=as_json)
+
+
+@experiment.command()
+@data_option
+@click.option("--quick", is_flag=True, help="One seed and two rankings: under a minute on two cores.")
+@seeds_option(5)
+@click.option(
+    "--fit",
+    type=click.Choice(["plain", "regressor"]),
+    default="plain",
+    show_default=True,
+    help="Classification trees, or regression trees on all features as in the authors' code.",
+)
+@jobs_option
+@out_option
+@json_option
+@docs_option
+@reported
+def paper(
+    *,
+    data: Path | None,
+    quick: bool,
+    seeds: int,
+    fit: str,
+    jobs: int,
+    out: Path | None,
+    as_json: bool,
+    docs: Path | None,
+) -> None:
+    """Run the paper's experiment and print its tables beside ours.
+
+    Three topologies on one set of trees per seed; the same trees under other rankings; every claim of the
+    paper's section judged by the figures.
+    """
+    from experiments import paper, paper_page  # noqa: PLC0415 - as above
+    from experiments.data import load_fraud  # noqa: PLC0415
+    from experiments.engine import pieces  # noqa: PLC0415
+    from experiments.split import split as split_rows  # noqa: PLC0415
+
+    parts = split_rows(load_fraud(data, note))
+    count, rankings = (1, paper.QUICK_RANKINGS) if quick else (seeds, paper.RANKINGS)
+    with Progress(pieces(parts, count, paper.cases_for(fit, rankings))) as progress:
+        result = paper.run_paper(parts, range(count), progress.advance, fit=fit, rankings=rankings, jobs=jobs)
+    paper_page.write_paper(result, out, docs)
+    shown = paper_page.paper_json(result)
+    answer(shown, lambda: paper_page.paper_text(result), as_json=as_json, indent=2)
+
+
+@experiment.command()
+@data_option
+@click.option("--quick", is_flag=True, help="One seed, and no pooled forest beside it.")
+@seeds_option(5)
+@jobs_option
+@out_option
+@json_option
+@docs_option
+@reported
+def robust(
+    *,
+    data: Path | None,
+    quick: bool,
+    seeds: int,
+    jobs: int,
+    out: Path | None,
+    as_json: bool,
+    docs: Path | None,
+) -> None:
+    """Put one hostile node among twenty and see what the honest ones lose.
+
+    Four attacks against the paper's ranking, the shipped default with and without its defence, the home check
+    and the naive union of all trees; and all of them, clean, beside other methods.
+    """
+    from experiments import robust, robust_page  # noqa: PLC0415 - as above
+    from experiments.data import load_fraud  # noqa: PLC0415
+    from experiments.engine import pieces  # noqa: PLC0415
+    from experiments.split import split as split_rows  # noqa: PLC0415
+
+    parts = split_rows(load_fraud(data, note))
+    count = 1 if quick else seeds
+    total = pieces(parts, count, robust.cases_for(len(parts.nodes)))
+    with Progress(total + (0 if quick else robust.POOLED_TREES // robust.POOLED_PER_JOB)) as progress:
+        result = robust.run_robust(parts, range(count), progress.advance, jobs=jobs)
+        pooled = None if quick else robust.pooled_forest(parts, "plain", 0.5, progress.advance, jobs=jobs)
+    robust_page.write_robust(result, pooled, out, docs)
+    shown = robust_page.robust_json(result, pooled)
+    answer(shown, lambda: robust_page.robust_text(result, pooled), as_json=as_json, indent=2)

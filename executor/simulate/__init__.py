@@ -1,1 +1,0 @@
-"""`executor simulate`: whole federations in memory, and ways to learn compared in one table."""

@@ -1,0 +1,239 @@
+"""Federations in memory: FIT once per split and seed, then run every variant, topology and attack on it."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from experiments.data import Floats
+from experiments.metrics import Outcome, Runs, as_row, measure
+from experiments.split import Split
+from experiments.variants import Checked, RememberedCheck, Variant, home_threshold, scale, scaled
+from learning.actions import NodeState, fit_task, predictor
+from learning.ensemble import Ensemble
+from learning.errors import ParameterError
+from learning.fit import FitTask
+from learning.fit_cache import FitCache, Job
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.robust import vote_weights
+from learning.rows import Rows
+from learning.simulator import Member, Simulation, simulate
+from learning.topology import Neighbours, RandomGraph
+from protocol.agreement.topology import Kind, Schedule, Topology
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
+
+Advance = Callable[[str], None]
+"""Called after each piece of work with what it was."""
+TOPOLOGIES = (Kind.DISCONNECTED, Kind.RING, Kind.FULL)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One federation to run: a variant on a topology, with a hostile node or without."""
+
+    variant: Variant
+    topology: str
+    attack: str | None = None
+    hostile: int | None = None
+    iterations: int = 4
+    schedule: str = "synchronous"
+
+
+class Engine:
+    """One split and one seed; trees keep their test scores, so an ensemble costs one addition per tree."""
+
+    def __init__(self, split: Split, seed: int, cache: FitCache) -> None:
+        self.split = split
+        self.seed = seed
+        self.cache = cache
+        self.rows = {node.name: Rows.of(node.X, node.y) for node in split.nodes}
+        self.tests = TreeScores(split.X_test)
+        self.scale = scale(split)
+        self.checked: Checked = {}
+
+    def run(self, case: Case, *, train: bool = True, keep: bool = True) -> Outcome:
+        """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
+        simulation = self.simulate(case)
+        parameters = self._parameters(case.variant)
+        thresholds, scores, own = [], [], []
+        for name, ensemble in simulation.ensembles().items():
+            rows = self.rows[name]
+            threshold = parameters.threshold
+            if case.variant.home_threshold:
+                threshold = home_threshold(name, ensemble, parameters, rows)
+            thresholds.append(threshold)
+            scores.append(self.tests.mean(ensemble, parameters))
+            if train:
+                values = predictor(ensemble, parameters).scores(rows.X)
+                own.append(as_row(measure(rows.y, values, threshold)))
+        pairs = zip(scores, thresholds, strict=True)
+        test = np.array([as_row(measure(self.split.y_test, values, at)) for values, at in pairs])
+        return Outcome(
+            seed=self.seed,
+            test=test,
+            train=np.array(own) if train else np.full_like(test, np.nan),
+            scores=np.array(scores) if keep else np.zeros((0, 0)),
+            thresholds=np.array(thresholds),
+            origins=self._origins(simulation.ensembles()),
+            share_bytes=tuple(r.share.n_bytes for r in simulation.records if r.share.recipients),
+            refusals=sum(len(r.refusals) for r in simulation.records),
+        )
+
+    def simulate(self, case: Case) -> Simulation:
+        """Run one federation."""
+        parameters = self._parameters(case.variant)
+        members = {name: Member(rows, parameters) for name, rows in self.rows.items()}
+        if case.attack is not None:
+            name = list(members)[check_hostile(case.hostile, len(members))]
+            members[name] = replace(members[name], attack=case.attack)
+        graph = make_topology(case.topology, tuple(self.rows), self.seed)
+        return simulate(
+            members,
+            graph,
+            iterations=case.iterations,
+            seed=self.seed,
+            schedule=case.schedule,
+            cache=self.cache,
+        )
+
+    def fit_jobs(self, cases: Sequence[Case]) -> list[Job]:
+        """Every honest FIT that the cases need, the largest nodes first: none is then left for the end."""
+        jobs: dict[FitTask, Job] = {}
+        for case in cases:
+            for name, rows in self.rows.items():
+                for iteration in range(case.iterations):
+                    task = self._task(case.variant, name, iteration)
+                    jobs[task] = (rows, task, None)
+        return sorted(jobs.values(), key=lambda job: -len(job[0]))
+
+    def first_fit(self, variant: Variant) -> tuple[Estimator, ...]:
+        """What the first node trains in the first iteration."""
+        name = next(iter(self.rows))
+        return self.cache.fit(self.rows[name], self._task(variant, name, 0))
+
+    def _task(self, variant: Variant, name: str, iteration: int) -> FitTask:
+        parameters = self._parameters(variant)
+        first = fit_task(NodeState(name, self.seed), self.rows[name], parameters)
+        return replace(first, iteration=iteration, first_counter=iteration * parameters.n_new)
+
+    def _parameters(self, variant: Variant) -> Parameters:
+        parameters = scaled(variant.parameters, self.scale)
+        if parameters.home_check is not None:
+            parameters = replace(
+                parameters, home_check=RememberedCheck.of(parameters.home_check, self.checked)
+            )
+        return parameters
+
+    def _origins(self, ensembles: dict[str, Ensemble]) -> np.ndarray:
+        position = {name: i for i, name in enumerate(self.rows)}
+        counts = np.zeros((len(position), len(position)), dtype=np.int64)
+        for name, ensemble in ensembles.items():
+            for estimator in ensemble:
+                counts[position[name], position[estimator.id.creator]] += 1
+        return counts
+
+
+class TreeScores:
+    """P(anomalous) of every test row under every tree met so far."""
+
+    def __init__(self, X: Floats) -> None:
+        self.X = np.ascontiguousarray(X, dtype=np.float32)
+        self.known: dict[Tree, Floats] = {}
+
+    def of(self, tree: Tree) -> Floats:
+        """One tree's scores."""
+        if tree not in self.known:
+            self.known[tree] = Predictor.of([tree]).scores(self.X)
+        return self.known[tree]
+
+    def mean(self, ensemble: Ensemble, parameters: Parameters) -> Floats:
+        """The ensemble's scores, added in the order of `learning.predict`, so that they are the same bits."""
+        weights = vote_weights(ensemble.estimators, parameters.vote_cap)
+        total = np.zeros(len(self.X))
+        for estimator, weight in zip(ensemble, weights, strict=True):
+            total += weight * self.of(estimator.tree)
+        return total / weights.sum() if len(weights) else total
+
+
+def check_hostile(hostile: int | None, nodes: int) -> int:
+    """Return the number of the hostile node, if it is one of the nodes."""
+    if hostile is None or not 0 <= hostile < nodes:
+        raise ParameterError(f"there is no node {hostile} among {nodes} to be hostile")
+    return hostile
+
+
+def make_topology(name: str, nodes: Sequence[str], seed: int) -> Neighbours:
+    """A topology by name; `random:P` joins each pair with probability P, anew in each iteration."""
+    if name in TOPOLOGIES:
+        return Schedule(Topology(Kind(name)))
+    kind, _, probability = name.partition(":")
+    try:
+        if kind == "random":
+            return RandomGraph(tuple(nodes), float(probability), seed)
+    except ValueError:
+        pass
+    raise ParameterError(f"no topology is called {name!r}; there are {', '.join(TOPOLOGIES)} and random:P")
+
+
+def run_cases(
+    split: Split,
+    seeds: Sequence[int],
+    cases: Sequence[Case],
+    advance: Advance,
+    *,
+    jobs: int = 1,
+    train: bool = True,
+    keep: Callable[[Case], bool] = lambda _: True,
+) -> list[Runs]:
+    """The outcomes of each case, one per seed; `advance` is called after each FIT and each run."""
+    caches = [_fitted(split, seed, cases, jobs, advance) for seed in seeds]
+    kept = [keep(case) for case in cases]
+    work = [
+        (split, seed, cache, [(cases[i], kept[i]) for i in part], train)
+        for seed, cache in zip(seeds, caches, strict=True)
+        for part in _parts(len(cases), jobs)
+    ]
+    collected: list[list[Outcome]] = [[] for _ in seeds]
+    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_run_part)(*item) for item in work)
+    per_seed = len(work) // len(seeds)
+    for number, outcomes in enumerate(results):
+        collected[number // per_seed] += outcomes
+        for _ in outcomes:
+            advance(f"seed {seeds[number // per_seed]}")
+    return [list(runs) for runs in zip(*collected, strict=True)]
+
+
+def pieces(split: Split, seeds: int, cases: Sequence[Case]) -> int:
+    """How often `run_cases` will advance."""
+    fits = {
+        (case.variant.parameters.fit, case.variant.parameters.n_new, iteration)
+        for case in cases
+        for iteration in range(case.iterations)
+    }
+    return seeds * (len(split.nodes) * len(fits) + len(cases))
+
+
+def _fitted(split: Split, seed: int, cases: Sequence[Case], jobs: int, advance: Advance) -> FitCache:
+    cache = FitCache()
+    cache.prepare(
+        Engine(split, seed, cache).fit_jobs(cases), jobs, lambda _done, _total: advance(f"FIT, seed {seed}")
+    )
+    return cache
+
+
+def _parts(count: int, jobs: int) -> list[range]:
+    """The cases in as many runs of neighbours as there are processes: neighbours share most trees."""
+    pieces = max(1, min(jobs, count))
+    cuts = [count * i // pieces for i in range(pieces + 1)]
+    return [range(start, stop) for start, stop in itertools.pairwise(cuts)]
+
+
+def _run_part(
+    split: Split, seed: int, cache: FitCache, cases: Sequence[tuple[Case, bool]], train: bool
+) -> list[Outcome]:
+    engine = Engine(split, seed, cache)
+    return [engine.run(case, train=train, keep=keep) for case, keep in cases]

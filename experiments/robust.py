@@ -1,0 +1,214 @@
+"""One hostile node of twenty: what each way to learn gains when clean, and loses under four attacks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from experiments.claims import Goal, at_least, at_most
+from experiments.comparison import Difference, difference, resample
+from experiments.engine import Advance, Case, run_cases
+from experiments.metrics import METRICS, TITLES, Runs, Scores, gains, measure, metric
+from experiments.split import Split
+from experiments.variants import Variant, paper_variant
+from learning.fit import FitOptions, FitTask
+from learning.fit_cache import FitCache
+from learning.parameters import Parameters
+from learning.predict import Predictor
+from learning.robust import HomeCheck
+from learning.rows import Rows
+
+HOSTILE = 8  # a node in the middle of the ring with few rows
+ATTACKS = ("zero", "noise", "mimic", "one")
+CLEAN = "clean"
+RING, FULL = "ring", "full"
+PAPER, UNDEFENDED, DEFAULT, CHECKED, EXTRA, EXTRA_CHECKED, UNION = (
+    "paper ranking",
+    "default without defence",
+    "default",
+    "default and home check",
+    "extra trees",
+    "extra trees and home check",
+    "naive union",
+)
+ALONE = {PAPER: PAPER, EXTRA: EXTRA, EXTRA_CHECKED: EXTRA}  # whose lone nodes a rule is held against
+LOSS, LOSS_CHECKED, WORST, ONES_PRECISION = 0.03, 0.01, 0.70, 0.80
+QUALITY = {RING: (0.90, 0.90, 0.80), FULL: (0.905, 0.91, 0.81)}
+AP, WORST_CLEAN, RESEARCH_AP = 0.86, 0.75, 0.90
+SHARE_MEDIAN, SHARE_MAX = 4.0, 5.0
+POOLED_TREES, POOLED_PER_JOB = 50, 5
+
+
+def rules(nodes: int) -> list[Variant]:
+    """The ways to learn that are compared; the union keeps everybody's first trees and ranks nothing."""
+    extra = FitOptions(kind="extra")
+    union = Parameters(fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, n_max=10 * nodes)
+    return [
+        Variant(PAPER, paper_variant().parameters),
+        Variant(UNDEFENDED, Parameters(quota=None, vote_cap=None)),
+        Variant(DEFAULT, Parameters()),
+        Variant(CHECKED, Parameters(home_check=HomeCheck())),
+        Variant(EXTRA, Parameters(fit=extra)),
+        Variant(EXTRA_CHECKED, Parameters(fit=extra, home_check=HomeCheck())),
+        Variant(UNION, union),
+    ]
+
+
+def cases_for(nodes: int, attacks: Sequence[str] = ATTACKS) -> list[Case]:
+    """Every rule on ring and full (the union, one exchange, on full alone), clean and under each attack."""
+    cases = [Case(rule, "disconnected") for rule in rules(nodes) if rule.name in {PAPER, DEFAULT, EXTRA}]
+    for variant in rules(nodes):
+        for topology in (RING, FULL):
+            if variant.name == UNION and topology == RING:
+                continue
+            iterations = 1 if variant.name == UNION else 4
+            cases += [
+                Case(variant, topology, a, HOSTILE if a else None, iterations) for a in (None, *attacks)
+            ]
+    return cases
+
+
+@dataclass
+class RobustResult:
+    """Runs by rule, topology and attack."""
+
+    split: Split
+    seeds: tuple[int, ...]
+    attacks: tuple[str, ...]
+    runs: dict[tuple[str, str, str], Runs]
+    pairs: dict[str, dict[str, Difference]] = field(default_factory=dict)
+
+    @property
+    def honest(self) -> list[int]:
+        """Every node but the hostile one."""
+        return [i for i in range(len(self.split.nodes)) if i != HOSTILE]
+
+    def values(self, rule: str, topology: str, attack: str, name: str = "recall") -> np.ndarray:
+        """A metric of the honest nodes, as (seeds, nodes)."""
+        return metric(self.runs[rule, topology, attack], name)[:, self.honest]
+
+    def loss(self, rule: str, topology: str) -> float:
+        """The greatest loss of honest mean recall over the attacks that try to hide anomalies."""
+        clean = self.values(rule, topology, CLEAN).mean()
+        return float(max(clean - self.values(rule, topology, a).mean() for a in self._hiding()))
+
+    def worst(self, rule: str, topology: str) -> float:
+        """The lowest recall of an honest node under any of those attacks, nodes averaged over seeds."""
+        return float(min(self.values(rule, topology, a).mean(axis=0).min() for a in self._hiding()))
+
+    def gain(self, rule: str, topology: str) -> float:
+        """Clean mean BAcc gain over the same trees used alone."""
+        base = self.runs[ALONE.get(rule, DEFAULT), "disconnected", CLEAN]
+        return float(gains(self.runs[rule, topology, CLEAN], base, "bacc").mean())
+
+    def held(self, rule: str, topology: str, attack: str) -> float:
+        """The share of the honest ensembles that the hostile node made."""
+        shares = [
+            run.origins / np.maximum(run.origins.sum(axis=1, keepdims=True), 1)
+            for run in self.runs[rule, topology, attack]
+        ]
+        return float(np.mean([share[self.honest, HOSTILE] for share in shares]))
+
+    def combinations(self) -> list[tuple[str, str]]:
+        """Rule and topology, in order."""
+        found = dict.fromkeys(
+            (rule, topology) for rule, topology, _ in self.runs if topology != "disconnected"
+        )
+        return list(found)
+
+    def goals(self) -> list[Goal]:
+        """The goals for the shipped default."""
+        goals = [*self._quality()]
+        for topology in (RING, FULL):
+            goals += [
+                at_most(f"Recall lost under attack, default, {topology}", LOSS, self.loss(DEFAULT, topology)),
+                at_least(
+                    f"Worst honest node under attack, default, {topology}",
+                    WORST,
+                    self.worst(DEFAULT, topology),
+                ),
+                at_most(f"Recall lost, home check, {topology}", LOSS_CHECKED, self.loss(CHECKED, topology)),
+            ]
+            if "one" in self.attacks:
+                precision = self.values(DEFAULT, topology, "one", "precision").mean()
+                goals.append(
+                    at_least(f"Precision under `one`, default, {topology}", ONES_PRECISION, precision)
+                )
+        return goals
+
+    def _quality(self) -> list[Goal]:
+        goals = []
+        for topology, bounds in QUALITY.items():
+            runs = self.runs[DEFAULT, topology, CLEAN]
+            for name, bound in zip(METRICS, (*bounds, AP), strict=False):
+                goals.append(
+                    at_least(f"Default, {topology}, mean {TITLES[name]}", bound, metric(runs, name).mean())
+                )
+            worst = metric(runs, "recall").mean(axis=0).min()
+            goals.append(at_least(f"Default, {topology}, worst node's recall", WORST_CLEAN, worst))
+            shares = np.concatenate([run.share_bytes for run in runs]) / 1e3
+            goals.append(
+                at_most(f"Default, {topology}, median SHARE, kB", SHARE_MEDIAN, float(np.median(shares)))
+            )
+            goals.append(at_most(f"Default, {topology}, greatest SHARE, kB", SHARE_MAX, float(shares.max())))
+        for rule in (DEFAULT, EXTRA):
+            for topology in QUALITY:
+                value = metric(self.runs[rule, topology, CLEAN], "ap").mean()
+                goals.append(at_least(f"Research goal: {rule}, {topology}, mean AP", RESEARCH_AP, value))
+        return goals
+
+    def _hiding(self) -> list[str]:
+        return [attack for attack in self.attacks if attack != "one"]
+
+
+def run_robust(
+    split: Split, seeds: Sequence[int], advance: Advance, *, jobs: int = 1, attacks: Sequence[str] = ATTACKS
+) -> RobustResult:
+    """Run every case; test scores are kept for the clean ones, which are compared."""
+    cases = cases_for(len(split.nodes), attacks)
+    outcomes = run_cases(
+        split, seeds, cases, advance, jobs=jobs, train=False, keep=lambda case: case.attack is None
+    )
+    runs = {
+        (case.variant.name, case.topology, case.attack or CLEAN): kept
+        for case, kept in zip(cases, outcomes, strict=True)
+    }
+    result = RobustResult(split, tuple(seeds), tuple(attacks), runs)
+    _compare(result)
+    return result
+
+
+def pooled_forest(
+    split: Split, kind: str, threshold: float, advance: Advance, *, jobs: int, seed: int = 0
+) -> Scores:
+    """The bound that a federation may not reach for: one forest trained on everybody's rows."""
+    rows = Rows.of(
+        np.concatenate([node.X for node in split.nodes]), np.concatenate([node.y for node in split.nodes])
+    )
+    limits = Parameters().limits(rows.n_features)
+    first = FitTask("pooled", 0, 0, POOLED_PER_JOB, seed, FitOptions(kind=kind), limits)
+    tasks = [
+        replace(first, iteration=i, first_counter=i * POOLED_PER_JOB)
+        for i in range(POOLED_TREES // POOLED_PER_JOB)
+    ]
+    cache = FitCache()
+    cache.prepare(
+        [(rows, task, None) for task in tasks], jobs, lambda _done, _total: advance("pooled forest")
+    )
+    trees = [estimator.tree for task in tasks for estimator in cache.fit(rows, task)]
+    return measure(split.y_test, Predictor.of(trees).scores(split.X_test), threshold)
+
+
+def _compare(result: RobustResult) -> None:
+    """Paired intervals of the clean default against its rivals in the same run."""
+    models = {
+        f"{rule}, {topology}": [model for run in result.runs[rule, topology, CLEAN] for model in run.models()]
+        for rule, topology in result.combinations()
+    }
+    resampled = resample(result.split.y_test, models)
+    union = f"{UNION}, {FULL}"
+    for topology in (RING, FULL):
+        default, extra = f"{DEFAULT}, {topology}", f"{EXTRA}, {topology}"
+        rivals = [(default, f"{rule}, {topology}") for rule in (PAPER, UNDEFENDED)]
+        for ours, rival in [(default, union), (extra, union), *rivals, (extra, default)]:
+            result.pairs[f"{ours} - {rival}"] = difference(resampled[ours], resampled[rival])

@@ -1,0 +1,130 @@
+"""What a run has around it: names and ports, environment, signals, temporary folder, and no second run."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = os.environ.get("ATTESTREE_TEST_PROJECT", "attestree-test")
+"""The test network's name. Networks that tests make for themselves are called PROJECT-SOMETHING."""
+PORTS = os.environ.get("ATTESTREE_TEST_PORTS", "17")
+MARK = "ATTESTREE_TEST_RUN"
+"""A variable that every process of a run inherits, by which the next run finds those that were left over."""
+WAIT_SECONDS = 2 * 3600
+
+# What another network, another terminal or another way of running pytest would bring in.
+FOREIGN = re.compile(
+    r"ATTESTREE_(PROJECT|PORTS|STATE|LOCKED|CHAINCODE_IMAGE|RESULTS|HYPOTHESIS|NETWORK_IS_UP)|COMPOSE_.*|PYTEST_.*|"
+    r"(CORE|FABRIC|ORDERER)_.*|COLUMNS|LINES|LANGUAGE|(NO|FORCE|CLICOLOR|PY)_?COLORS?(_FORCE)?|TTY_.*|PYTHON(PATH|HOME|STARTUP|UTF8|"
+    r"IOENCODING|WARNINGS|HASHSEED|OPTIMIZE|DONTWRITEBYTECODE)|PIP_REQUIRE_VIRTUALENV|GREP_OPTIONS|CDPATH|BASH_ENV|ENV"
+)
+
+
+class RefusedError(Exception):
+    """The run cannot start."""
+
+
+def check_names() -> None:
+    """Refuse names that a user's own network may have: everything that begins with them is removed."""
+    if not re.fullmatch(r"attestree-([a-z0-9]{1,20}-)?test", PROJECT):
+        raise RefusedError(
+            f"ATTESTREE_TEST_PROJECT is '{PROJECT}': a test network is called attestree-test or"
+            " attestree-NAME-test, because the run removes everything of that name"
+        )
+    if not re.fullmatch(r"[1-9][0-9]?", PORTS) or int(PORTS) > 64:
+        raise RefusedError(
+            f"ATTESTREE_TEST_PORTS is '{PORTS}': it is a number from 1 to 64, the beginning of the ports"
+        )
+
+
+def environment(temporary: Path) -> dict[str, str]:
+    """Return the environment of everything that a run starts: the same from a terminal and from cron."""
+    kept = {name: value for name, value in os.environ.items() if not FOREIGN.fullmatch(name)}
+    return {
+        **kept,
+        "ATTESTREE_PROJECT": PROJECT,
+        "ATTESTREE_PORTS": PORTS,
+        "LC_ALL": "C.UTF-8",
+        "TMPDIR": str(temporary),
+        MARK: PROJECT,
+    }
+
+
+def settle_signals() -> None:
+    """Let children be interrupted even under nohup or cron, where ignored signals would be inherited.
+
+    A signal with a handler is back to its default in a child; SIGTERM ends the run as SIGINT does.
+    """
+
+    def interrupt(number: int, _: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    hung_up = signal.getsignal(signal.SIGHUP)
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGHUP, (lambda _number, _frame: None) if hung_up is signal.SIG_IGN else interrupt)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a folder for everything temporary; those of killed runs are removed first.
+
+    Its name is short, because sockets below it may have paths of 107 bytes at most.
+    """
+    base, prefix = Path(tempfile.gettempdir()), f"{PROJECT}."
+    for folder in base.glob(f"{prefix}*"):
+        if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
+            _remove_unless_held(folder)
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
+    made.chmod(0o711)
+    with (made / ".held").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _remove_unless_held(folder: Path) -> None:
+    try:
+        with (folder / ".held").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Hold the test network's name and ports on this machine, or wait for who has them in any clone."""
+    with contextlib.ExitStack() as held:
+        for what in (PROJECT, f"ports {PORTS}"):
+            held.enter_context(_hold(what))
+        yield
+
+
+@contextlib.contextmanager
+def _hold(what: str) -> Iterator[None]:
+    end, told = time.monotonic() + WAIT_SECONDS, False
+    # A name without a file: it goes with the process, and every user may take it.
+    with socket.socket(socket.AF_UNIX) as name:
+        while True:
+            try:
+                name.bind(f"\0attestree test run, {what}")
+                break
+            except OSError as error:
+                if time.monotonic() > end:
+                    raise RefusedError(f"another run has held {what} for {WAIT_SECONDS} s") from error
+            if not told:
+                told = True
+                print(f"waiting for another run of scripts/test that has {what}", flush=True)
+            time.sleep(1)
+        yield

@@ -1,0 +1,114 @@
+"""Federations in memory: the same bits as by plain prediction, for any number of processes."""
+
+import numpy as np
+import pytest
+
+from experiments.comparison import Plan
+from experiments.data import synthetic
+from experiments.engine import Case, Engine, make_topology, run_cases
+from experiments.paper import run_paper
+from experiments.paper_page import paper_json
+from experiments.robust import ATTACKS, rules, run_robust
+from experiments.split import Split, split
+from experiments.variants import Choices, Variant, compared, home_threshold, paper_variant
+from learning.actions import predictor
+from learning.errors import ParameterError
+from learning.fit_cache import FitCache
+from learning.parameters import Parameters
+from learning.rows import Rows
+
+
+@pytest.fixture(scope="module")
+def small_split() -> Split:
+    return split(synthetic(900, 5, 0.1, seed=3), nodes=4, seed=5)
+
+
+def test_variants_are_named_by_what_differs() -> None:
+    names = [v.name for v in Choices(fit=("plain", "balanced"), quota=(None, 2.0)).variants()]
+    assert names == ["plain, no quota", "plain, quota 2", "balanced, no quota", "balanced, quota 2"]
+    assert [v.name for v in Choices().variants()] == ["default"]
+    assert Choices().variants()[0].parameters == Parameters()
+
+
+def test_paper_variant_has_no_defence() -> None:
+    parameters = paper_variant().parameters
+    assert (parameters.fit.kind, parameters.ranking, parameters.threshold) == ("plain", "kernel", 0.5)
+    assert parameters.quota is parameters.vote_cap is parameters.home_check is None
+
+
+def test_remembered_scores_equal_prediction(small_split: Split) -> None:
+    engine = Engine(small_split, 0, FitCache())
+    variant = Variant("v", Parameters(n_new=3, n_max=6, n_share=3))
+    case = Case(variant, "full", iterations=2)
+    outcome = engine.run(case)
+    for i, ensemble in enumerate(engine.simulate(case).ensembles().values()):
+        expected = predictor(ensemble, variant.parameters).scores(small_split.X_test)
+        assert np.array_equal(outcome.scores[i], expected)
+
+
+def test_processes_do_not_change_results(small_split: Split) -> None:
+    cases = [
+        Case(Variant("v", Parameters(n_new=2, n_max=4, n_share=2)), t, iterations=2) for t in ("ring", "full")
+    ]
+    one, two = (run_cases(small_split, (0, 1), cases, lambda _: None, jobs=jobs) for jobs in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        assert [run.seed for run in first] == [0, 1]
+        assert all(np.array_equal(a.scores, b.scores) for a, b in zip(first, second, strict=True))
+
+
+def test_home_threshold_needs_anomalies_and_foreign_trees(small_split: Split) -> None:
+    engine = Engine(small_split, 0, FitCache())
+    ensembles = engine.simulate(
+        Case(Variant("v", Parameters(n_new=3, n_max=6, n_share=3)), "full", iterations=2)
+    ).ensembles()
+    name, ensemble = next(iter(ensembles.items()))
+    rows = engine.rows[name]
+    tuned = home_threshold(name, ensemble, Parameters(), rows)
+    assert 0 < tuned < 1
+    few = Rows.of(rows.X, np.zeros(len(rows)))
+    assert home_threshold(name, ensemble, Parameters(), few) == 0.5
+    own = type(ensemble).of(e for e in ensemble if e.id.creator == name)
+    assert home_threshold(name, own, Parameters(), rows) == 0.5
+
+
+def test_unknown_topology_is_refused() -> None:
+    assert make_topology("random:0.5", ("a", "b"), 0)
+    for name in ("star", "random:x", "random:2"):
+        with pytest.raises(ParameterError):
+            make_topology(name, ("a", "b"), 0)
+
+
+def test_paper_experiment_runs_on_any_rows() -> None:
+    steps: list[str] = []
+    parts = split(synthetic(2000, 4, 0.1, seed=3))
+    result = run_paper(parts, (0,), steps.append, rankings=("kernel", "random"))
+    report = paper_json(result)
+    assert report["table_exact"] is False
+    assert report["seeds"] == [0]
+    assert len(steps) == 20 * 4 + 5
+    assert result.repeated
+
+
+def test_hostile_node_is_left_out_of_the_honest_mean() -> None:
+    parts = split(synthetic(1500, 5, 0.1, seed=3), nodes=10, seed=1)
+    result = run_robust(parts, (0,), lambda _: None, attacks=("zero", "one"))
+    assert len(result.honest) == 9
+    assert result.values("default", "full", "zero").shape == (1, 9)
+    assert result.held("paper ranking", "full", "zero") > result.held("default", "full", "zero")
+    assert result.goals()
+    assert set(ATTACKS) == {"zero", "noise", "mimic", "one"}
+    assert [rule.name for rule in rules(10)][-1] == "naive union"
+
+
+def test_what_cannot_be_run_is_refused_before_any_fit() -> None:
+    variants = compared({})
+    assert len(Plan(variants, ("ring",), ("zero",), hostile=2, nodes=3).cases()) == 2
+    for topology, hostile in (("star", 2), ("ring", 3), ("ring", -1)):
+        with pytest.raises(ParameterError):
+            Plan(variants, (topology,), ("zero",), hostile=hostile, nodes=3)
+
+
+def test_a_comparison_takes_two_splits_and_a_look_takes_one() -> None:
+    table = synthetic(900, 5, 0.1, seed=3)
+    for given, seeds in (({}, [45]), ({"fit": ("plain", "balanced")}, [45, 46])):
+        assert [part.seed for part in Plan(compared(given), ("ring",), nodes=4).splits(table)] == seeds

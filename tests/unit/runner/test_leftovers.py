@@ -1,0 +1,105 @@
+"""What a run removes: the test network's own, by name and by mark, and nothing of another name."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runner import evidence, leftovers, surroundings
+from runner.load import load
+from runner.surroundings import MARK, PROJECT, RefusedError
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [(PROJECT, True), (f"{PROJECT}-small", True), (f"{PROJECT}s", False), ("attestree", False), ("", False)],
+)
+def test_only_the_test_networks_are_removed(name: str, ours: bool) -> None:
+    assert leftovers.is_ours(name) is ours
+
+
+@pytest.mark.parametrize(
+    "name", ["attestree", "attestree-demo", "test", "attestree-testing", "attestree-Test"]
+)
+def test_the_name_of_a_users_network_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surroundings, "PROJECT", name)
+    with pytest.raises(RefusedError, match="attestree-test"):
+        surroundings.check_names()
+
+
+def test_a_process_of_a_dead_run_is_ended_by_its_mark() -> None:
+    mark = f"unit test {os.getpid()}"
+    command = [sys.executable, "-c", "print('up', flush=True); import time; time.sleep(600)"]
+    left, other = (
+        subprocess.Popen(command, env={**os.environ, MARK: value}, stdout=subprocess.PIPE)
+        for value in (mark, f"{mark} of another")
+    )
+    try:
+        for process in (left, other):
+            assert process.stdout is not None
+            process.stdout.readline()
+        assert (left.pid, "python") in [(pid, name[:6]) for pid, name in leftovers.end_processes(mark)]
+        assert left.wait(30) < 0
+        assert other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.communicate()
+
+
+def test_folders_of_killed_runs_are_removed_and_held_ones_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead = tmp_path / f"{PROJECT}.dead"
+    dead.mkdir()
+    (dead / ".held").touch()
+    foreign = tmp_path / "somebody-elses"
+    foreign.mkdir()
+    with surroundings.temporary_folder() as first, surroundings.temporary_folder() as second:
+        assert sorted(tmp_path.iterdir()) == sorted([first, second, foreign])
+    assert list(tmp_path.iterdir()) == [foreign]
+
+
+def test_the_environment_is_the_runs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATTESTREE_STATE", "COMPOSE_FILE", "COLUMNS", "PYTEST_ADDOPTS", "FORCE_COLOR"):
+        monkeypatch.setenv(name, "foreign")
+    monkeypatch.setenv("ATTESTREE_CACHE", "kept")
+    made = surroundings.environment(tmp_path)
+    assert "foreign" not in made.values()
+    assert made["ATTESTREE_CACHE"] == "kept"
+    assert made["ATTESTREE_PROJECT"] == PROJECT
+
+
+def test_secrets_do_not_reach_the_evidence() -> None:
+    text = (
+        "before\n-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----\nafter\n"
+        "https://registrar:hunter2@127.0.0.1:7054 pass: hunter3\n-----BEGIN PRIVATE KEY-----\ncut off"
+    )
+    kept = evidence.redacted(text)
+    assert all(secret not in kept for secret in ("MHcCAQEE", "hunter2", "hunter3", "cut off"))
+    assert "before" in kept
+    assert "after" in kept
+
+
+def test_load_ends_with_its_block() -> None:
+    before = children()
+    with load(2):
+        busy = children() - before
+        assert len(busy) == 2
+    assert not children() & busy
+
+
+def children() -> set[int]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if (
+                entry.name.isdecimal()
+                and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+            ):
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
