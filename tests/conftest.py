@@ -41,11 +41,17 @@ class Results:
         self._write(id=nodeid, when="start")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._write(id=report.nodeid, when=report.when, outcome=report.outcome, seconds=report.duration)
+        # At once, because pytest shows failures at its end, which a run that is killed never has.
+        why = {"why": report.longreprtext} if report.failed else {}
+        self._write(
+            id=report.nodeid, when=report.when, outcome=report.outcome, seconds=report.duration, **why
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._write(id=report.nodeid, when="collect", outcome="failed", seconds=0.0)
+            self._write(
+                id=report.nodeid, when="collect", outcome="failed", seconds=0.0, why=report.longreprtext
+            )
 
     def pytest_unconfigure(self) -> None:
         self._file.close()
