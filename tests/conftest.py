@@ -53,6 +53,14 @@ class Results:
                 id=report.nodeid, when="collect", outcome="failed", seconds=0.0, why=report.longreprtext
             )
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say of which group each test is, where that is all that was asked."""
+        if session.config.option.collectonly:
+            for item in session.items:
+                self._write(
+                    id=item.nodeid, when="collected", alone=item.get_closest_marker("alone") is not None
+                )
+
     def pytest_unconfigure(self) -> None:
         self._file.close()
 
