@@ -13,7 +13,7 @@ E2E_SECONDS = 300
 # No deadline: a busy machine is slow, not wrong. The same examples every time, so that a change that broke
 # nothing fails nothing; scripts/flaky asks for other examples, by a seed that it prints.
 settings.register_profile("steady", deadline=None, max_examples=60, derandomize=True, print_blob=True)
-settings.register_profile("searching", deadline=None, max_examples=60, print_blob=True)
+settings.register_profile("searching", deadline=None, max_examples=60, database=None, print_blob=True)
 settings.load_profile(os.environ.get("ATTESTREE_HYPOTHESIS", "steady"))
 
 
@@ -41,11 +41,25 @@ class Results:
         self._write(id=nodeid, when="start")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._write(id=report.nodeid, when=report.when, outcome=report.outcome, seconds=report.duration)
+        # At once, because pytest shows failures at its end, which a run that is killed never has.
+        why = {"why": report.longreprtext} if report.failed else {}
+        self._write(
+            id=report.nodeid, when=report.when, outcome=report.outcome, seconds=report.duration, **why
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._write(id=report.nodeid, when="collect", outcome="failed", seconds=0.0)
+            self._write(
+                id=report.nodeid, when="collect", outcome="failed", seconds=0.0, why=report.longreprtext
+            )
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say of which group each test is, where that is all that was asked."""
+        if session.config.option.collectonly:
+            for item in session.items:
+                self._write(
+                    id=item.nodeid, when="collected", alone=item.get_closest_marker("alone") is not None
+                )
 
     def pytest_unconfigure(self) -> None:
         self._file.close()

@@ -136,6 +136,7 @@ class Hunt:
                 self.work.resume()
                 if not self.keep:
                     self.work.run(plan.down())
+                    leftovers.remove(self.environment)
 
     def _take(self, turn: Turn) -> None:
         name = f"{turn.target} {turn.seed} {'with' if turn.loaded else 'without'} load"

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,11 @@ from .surroundings import MARK, PORTS, PROJECT, ROOT
 SECONDS = 120
 LABELS = ("attestree.network", "attestree.test")
 """What a network's parts carry, and what containers of tests outside of any network carry."""
+KINDS = (
+    ("container", ("ps", "--all"), ("rm", "--force", "--volumes")),
+    ("network", ("network", "ls"), ("network", "rm")),
+    ("volume", ("volume", "ls"), ("volume", "rm", "--force")),
+)
 
 
 def is_ours(name: str) -> bool:
@@ -47,19 +53,18 @@ def engine_answers(environment: Mapping[str, str]) -> bool:
 
 def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
     found = []
-    for kind, listing, removal in (
-        ("container", ("ps", "--all"), ("rm", "--force", "--volumes")),
-        ("network", ("network", "ls"), ("network", "rm")),
-        ("volume", ("volume", "ls"), ("volume", "rm", "--force")),
-    ):
+    for kind, listing, removal in KINDS:
+        identifier = "Name" if kind == "volume" else "ID"
+        ours = []
         for label in LABELS:
-            identifier = "Name" if kind == "volume" else "ID"
             template = f'{{{{.{identifier}}}}} {{{{.Label "{label}"}}}}'
             lines = _docker(environment, *listing, "--filter", f"label={label}", "--format", template).stdout
-            ours = [line.split()[0] for line in lines.splitlines() if is_ours(line.partition(" ")[2])]
-            if ours:
-                _docker(environment, *removal, *ours)
-                found += [f"{kind} {one}" for one in ours]
+            for name, _, owner in (line.partition(" ") for line in lines.splitlines()):
+                if is_ours(owner) or (kind == "container" and _mounts_ours(environment, name)):
+                    ours.append(name)
+        if ours:
+            _docker(environment, *removal, *ours)
+            found += [f"{kind} {one}" for one in ours]
     listed = _docker(environment, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}").stdout
     registry = re.compile(rf"(127\.0\.0\.1|localhost):{PORTS}005/.*")
     tags = [tag for tag in listed.splitlines() if registry.fullmatch(tag) and "<none>" not in tag]
@@ -67,6 +72,13 @@ def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
         _docker(environment, "rmi", *tags)
         found += [f"image {tag}" for tag in tags]
     return found
+
+
+def _mounts_ours(environment: Mapping[str, str], container: str) -> bool:
+    """Whether a container has something of a run's temporary folder, as the sandboxes of tests have."""
+    template = "{{range .Mounts}}{{println .Source}}{{end}}"
+    sources = _docker(environment, "inspect", "--format", template, container).stdout.split("\n")
+    return any(source.startswith(f"{tempfile.gettempdir()}/{PROJECT}.") for source in sources)
 
 
 def _docker(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -106,8 +118,10 @@ def _processes(mark: str) -> list[tuple[int, str]]:
                 name = (entry / "comm").read_text().strip()
             except OSError:
                 continue
-            # The engine, if a run started it, serves others too.
-            if variable in variables and not name.startswith(("dockerd", "containerd")):
+            # The engine, whoever started it, serves others too.
+            if variable in variables and not name.startswith(
+                ("dockerd", "docker-proxy", "containerd", "runc")
+            ):
                 found.append((int(entry.name), name))
     return found
 

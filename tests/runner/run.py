@@ -33,6 +33,7 @@ class Run:
         self.work = Work(self.environment, self.logs, say)
         self.evidence = Evidence(self.environment)
         self.groups: list[str] = []
+        self.e2e: list[str] = []
         self.problem = ""
 
     @property
@@ -43,7 +44,8 @@ class Run:
     def run(self) -> int:
         """Run, clear up, report; return the exit code."""
         try:
-            if plan.has_e2e(self.selection, self.environment):
+            self.e2e = plan.groups(self.selection, self.environment, self.logs)
+            if self.e2e:
                 with surroundings.one_at_a_time():
                     self._guarded(self._with_network)
                     self._clear_up()
@@ -77,7 +79,7 @@ class Run:
         self.work.side_by_side(plan.network(fresh=not self.keep), data, *self._checks_and_units())
         if any(ended.failed and ended.job.needed for ended in self.work.ended):
             return
-        for name in (plan.SHARED, plan.ALONE):
+        for name in self.e2e:
             self.groups.append(name)
             ended = self.work.run(plan.e2e(name, self.selection, self.logs))
             if ended and ended.failed:
@@ -91,7 +93,7 @@ class Run:
         units = []
         if self.selection.unit:
             self.groups.append("unit")
-            units.append(plan.unit(self.selection, self.logs, live=not self.selection.e2e))
+            units.append(plan.unit(self.selection, self.logs, live=not self.e2e))
         if self.selection.chosen:
             return [units]
         return [plan.checks(), [*units, plan.fuzz()]]
@@ -104,6 +106,7 @@ class Run:
             self.evidence.collect_doctor()
         if not self.keep:
             self.work.run(plan.down())
+            leftovers.remove(self.environment)
 
     def _report(self) -> int:
         groups = []
