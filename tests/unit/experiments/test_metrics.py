@@ -58,9 +58,9 @@ def noisy(y: np.ndarray, strength: float, seed: int) -> Model:
 
 
 def test_clearly_stronger_scores_have_an_interval_above_0() -> None:
-    y = (np.arange(3000) % 50 == 0).astype(np.int8)
+    y = (np.arange(800) % 20 == 0).astype(np.int8)
     results = resample(
-        y, {"weak": [noisy(y * (np.arange(3000) % 100 == 0), 0.8, 1)], "strong": [noisy(y, 0.8, 2)]}
+        y, {"weak": [noisy(y * (np.arange(800) % 40 == 0), 0.8, 1)], "strong": [noisy(y, 0.8, 2)]}
     )
     gap = difference(results["strong"], results["weak"])["recall"]
     assert gap.mean == pytest.approx(0.5)
@@ -69,7 +69,7 @@ def test_clearly_stronger_scores_have_an_interval_above_0() -> None:
 
 
 def test_a_variant_against_itself_shows_no_difference() -> None:
-    y = (np.arange(1000) % 20 == 0).astype(np.int8)
+    y = (np.arange(400) % 20 == 0).astype(np.int8)
     results = resample(y, {"a": [noisy(y, 0.8, 1)], "b": [noisy(y, 0.8, 1)]})
     assert difference(results["b"], results["a"])["ap"] == Difference(0, 0, 0)
 

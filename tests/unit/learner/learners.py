@@ -98,14 +98,15 @@ class Node:
 
     def __init__(self, channel, player, folder):
         self.channel, self.player, self.folder = channel, player, folder
-        self.shares, self.results, self.states, self.said, self.gone = [], [], [], [], []
+        self.seeds, self.shares, self.results, self.states, self.said, self.gone = [], [], [], [], [], []
 
     def run(self, runner=run_round):
         """Run the round of the task that the player has opened."""
+        self.seeds.append(self.player.key.reveal_seed())
         with serving(self.folder, self.answer) as broker:
             runner(
                 self.folder,
-                io.BytesIO(self.player.key.reveal_seed()),
+                io.BytesIO(self.seeds[-1]),
                 self.said.append,
                 lambda: self.gone.append(True),
             )

@@ -1,5 +1,6 @@
 """Whole rounds: byte for byte those of the simulator, accepted by the real contracts, the same every time."""
 
+import base64
 import os
 import subprocess
 import sys
@@ -95,6 +96,21 @@ def test_what_is_said_holds_ids_and_sizes_alone(ring):
         f"SHARE: 3 estimators, {len(ring.nodes['node01'].shares[0])} bytes",
         "GET: 2 slots, 0 refused; 8 kept",
     ]
+
+
+def test_b8_no_private_key_is_on_the_ledger_or_in_what_a_learner_says_and_leaves(ring):
+    nodes, federation = ring.nodes.values(), ring.federation
+    seen = [value for changes in federation.changes.values() for _, _, value in changes if value is not None]
+    seen += [payload for _, _, payload in federation.events]
+    seen += ["\n".join(node.said).encode() for node in nodes]
+    seen += [path.read_bytes() for node in nodes for path in node.folder.iterdir() if path.is_file()]
+    everything = b"\n".join(seen).lower()
+    seeds = [seed for node in nodes for seed in node.seeds]
+    assert len(set(seeds)) == ROUNDS * len(NODES)
+    for seed in seeds:
+        assert seed.hex().encode() not in everything
+        for spelling in (seed, base64.b64encode(seed), base64.urlsafe_b64encode(seed)):
+            assert spelling.rstrip(b"=").lower() not in everything
 
 
 def test_the_same_round_again_gives_the_same_bytes_with_another_key(tmp_path):

@@ -32,13 +32,13 @@ def read(raw: bytes) -> None:
     assert model.digest == MODEL.digest
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(field=st.sampled_from(sorted(RECORD)), value=values)
 def test_any_value_in_any_field(field: str, value: Any) -> None:
     read(json.dumps({**RECORD, field: value}).encode())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     field=st.sampled_from(sorted(RECORD["estimators"][0])), value=values, entry=st.sampled_from([0, 1, 20])
 )
@@ -48,7 +48,7 @@ def test_any_value_in_any_array(field: str, value: Any, entry: int) -> None:
     read(json.dumps({**RECORD, "estimators": trees}).encode())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(place=st.integers(0, len(RAW)), length=st.integers(0, 20), new=st.binary(max_size=20))
 def test_any_bytes_anywhere(place: int, length: int, new: bytes) -> None:
     read(RAW[:place] + new + RAW[place + length :])
