@@ -33,7 +33,7 @@ PARAMETERS = {
     "schema_digest": f"sha256:{'5' * 64}",
     "options": {},
 }
-ROUNDS, WAIT = 3, 30
+ROUNDS, WAIT = 3, 300
 
 
 def specification(**step_changes):
@@ -129,7 +129,7 @@ class Node:
         task, member = self.player.task, self.player.member
         context = self.channel.federation.context(task.node, task.iteration, task.process)
         if context["synchronous"]:
-            self.channel.turn.wait_for(lambda: self.channel.failures or not self.offers()["missing"], WAIT)
+            assert self.channel.turn.wait_for(self.decided, WAIT), "a neighbour has not shared"
             found = self.offers()["slots"]
         else:
             found = member.evaluate(EXECUTION, "Slots", task.process, task.node)["items"]
@@ -138,6 +138,9 @@ class Node:
         offers = tuple(Offer.from_dict({name: slot[name] for name in names}) for slot in found)
         ids = sorted({id_ for offer in offers for id_ in offer.ids})
         return SlotsAnswer(offers, Share(tuple(map(self.estimator, ids))).to_bytes()).to_answer()
+
+    def decided(self):
+        return self.channel.failures or not self.offers()["missing"]
 
     def offers(self):
         task = self.player.task
@@ -157,7 +160,7 @@ class Node:
         assert Digest.of(state) == read.state
         self.results.append(result)
         self.states.append(state)
-        self.player.state = str(read.state)
+        self.player.state = read.state
         (self.folder / "state").write_bytes(state)
         return Answer(Verb.COMPLETE)
 
