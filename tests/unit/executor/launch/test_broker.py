@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from executor.launch.broker import Broker
+from executor.launch.broker import BrokerServer
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
 from protocol.digest import Digest
@@ -22,8 +22,8 @@ DIGESTS = [Digest.of(bytes([number])) for number in range(8)]
 SIGNATURE = bytes(64)
 
 
-class RecordingDesk:
-    """A desk that answers and remembers; one that refuses to share if told to."""
+class RecordingRelay:
+    """Answers and remembers; refuses to share if told to."""
 
     def __init__(self, refuses: bool = False, waits: bool = False) -> None:
         self.waits = waits
@@ -56,10 +56,13 @@ class RecordingDesk:
 
 @contextmanager
 def serving(
-    directory: Path, desk: RecordingDesk, shares: bool = True
-) -> Iterator[tuple[Broker, socket.socket]]:
+    directory: Path, relay: RecordingRelay, shares: bool = True
+) -> Iterator[tuple[BrokerServer, socket.socket]]:
     path = directory / "broker.sock"
-    with Broker(path, desk, shares) as broker, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner:
+    with (
+        BrokerServer(path, relay, shares) as broker,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner,
+    ):
         learner.settimeout(10)
         learner.connect(str(path))
         yield broker, learner
@@ -75,8 +78,8 @@ def hear(learner: socket.socket, verb: Verb) -> Answer | Refusal:
 
 
 def test_a_round_is_served_in_its_order(tmp_path: Path) -> None:
-    desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(tmp_path, relay) as (broker, learner):
         task = ask(learner, Request(Verb.TASK))
         assert isinstance(task, Answer)
         assert TaskAnswer.of(task).task == TaskId("p", "node01", 0)
@@ -85,44 +88,44 @@ def test_a_round_is_served_in_its_order(tmp_path: Path) -> None:
         assert isinstance(ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))), Answer)
         assert learner.recv(1) == b""
     assert broker.failure is None
-    assert [said[0] for said in desk.heard] == ["share", "slots", "complete"]
+    assert [said[0] for said in relay.heard] == ["share", "slots", "complete"]
 
 
 @pytest.mark.parametrize(
     "request_", [Request(Verb.SLOTS), Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))]
 )
 def test_c7_a_verb_before_its_turn_is_refused(tmp_path: Path, request_: Request) -> None:
-    desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(tmp_path, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, request_)
     assert isinstance(refusal, Refusal)
     assert refusal.code == "FRAME_VERB"
     assert broker.failure is not None
     assert broker.failure.code == "FRAME_VERB"
-    assert desk.heard == []
+    assert relay.heard == []
 
 
 def test_a_second_share_is_refused(tmp_path: Path) -> None:
-    desk = RecordingDesk()
-    with serving(tmp_path, desk) as (_, learner):
+    relay = RecordingRelay()
+    with serving(tmp_path, relay) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"others",)))
     assert isinstance(refusal, Refusal)
-    assert len(desk.heard) == 1
+    assert len(relay.heard) == 1
 
 
 def test_a_node_without_neighbours_completes_without_sharing(tmp_path: Path) -> None:
-    desk = RecordingDesk()
-    with serving(tmp_path, desk, shares=False) as (_, learner):
+    relay = RecordingRelay()
+    with serving(tmp_path, relay, shares=False) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state")))
-    assert [said[0] for said in desk.heard] == ["complete"]
+    assert [said[0] for said in relay.heard] == ["complete"]
 
 
 def test_f9_a_huge_message_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    with serving(tmp_path, RecordingDesk()) as (broker, learner):
+    with serving(tmp_path, RecordingRelay()) as (broker, learner):
         learner.sendall(struct.pack("<BI", 1, 1 << 31))
         refusal = hear(learner, Verb.TASK)
     assert isinstance(refusal, Refusal)
@@ -132,14 +135,14 @@ def test_f9_a_huge_message_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n", bytes(5), b"\x01\x02\x00\x00\x00{}"])
 def test_garbage_is_refused(tmp_path: Path, garbage: bytes) -> None:
-    with serving(tmp_path, RecordingDesk()) as (broker, learner):
+    with serving(tmp_path, RecordingRelay()) as (broker, learner):
         learner.sendall(garbage)
         assert isinstance(hear(learner, Verb.TASK), Refusal)
     assert broker.failure is not None
 
 
 def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(tmp_path: Path) -> None:
-    with serving(tmp_path, RecordingDesk(refuses=True)) as (broker, learner):
+    with serving(tmp_path, RecordingRelay(refuses=True)) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
     assert isinstance(refusal, Refusal)
@@ -148,31 +151,31 @@ def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(tmp_p
 
 
 def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(tmp_path: Path) -> None:
-    desk = RecordingDesk()
-    with serving(tmp_path, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(tmp_path, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         learner.close()
     assert broker.failure is None
 
 
 def test_closing_ends_a_wait_for_neighbours(tmp_path: Path) -> None:
-    desk = RecordingDesk(waits=True)
-    with serving(tmp_path, desk) as (broker, learner):
+    relay = RecordingRelay(waits=True)
+    with serving(tmp_path, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         learner.sendall(Request(Verb.SLOTS).to_bytes())
         learner.close()
-    assert desk.stopped.is_set()
+    assert relay.stopped.is_set()
     assert broker.failure is None
 
 
 def test_closing_before_anyone_came_ends_the_broker(tmp_path: Path) -> None:
-    with Broker(tmp_path / "broker.sock", RecordingDesk(), shares=True):
+    with BrokerServer(tmp_path / "broker.sock", RecordingRelay(), shares=True):
         pass
 
 
 def test_the_path_may_be_longer_than_a_socket_address(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
-    with Broker(deep / "broker.sock", RecordingDesk(), shares=True):
+    with BrokerServer(deep / "broker.sock", RecordingRelay(), shares=True):
         assert (deep / "broker.sock").is_socket()
