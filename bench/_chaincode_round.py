@@ -18,6 +18,7 @@ from bench._federation import FEATURES, synthetic
 from learning.fit import FitOptions, FitTask, fit
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
@@ -118,19 +119,16 @@ class _Player:
         }
 
     def opening(self, context: Any) -> Call:
-        record = {
-            "version": 1,
-            "public_key": str(self.key.verify_key),
-            "image_id": context["image"]["image_id"],
-            "manifest_digest": context["image"]["manifest_digest"],
-            "parameter_hash": context["parameters_digest"],
-            "schema_digest": context["schema_digest"],
-            "state": None,
-            "data": DIGESTS[3],
-            "sandbox": DIGESTS[4],
-        }
-        self.commitment = Opening.from_dict(record)
-        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, record)
+        """Commit to what the ledger asks for."""
+        self.commitment = Opening.for_task(
+            TaskContext.from_dict(context),
+            self.key.verify_key,
+            state=None,
+            data=Digest.parse(DIGESTS[3]),
+            sandbox=Digest.parse(DIGESTS[4]),
+        )
+        opening = self.commitment.to_dict()
+        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, opening)
 
     def share(self) -> Call:
         return self._signed("Share", Action.SHARE, "share", Share(self.estimators).to_bytes())

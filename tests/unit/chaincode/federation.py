@@ -14,6 +14,7 @@ from chaincode.model import Models
 from chaincode.orchestration import Orchestration
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
@@ -23,6 +24,7 @@ from protocol.trees.share import Share
 
 EXECUTION, MODEL = "execution-record", "model"
 N_FEATURES, N_NEW = 30, 10
+DATA, SANDBOX = map(Digest.parse, DIGESTS[7:9])
 LIMITS = TreeLimits(N_FEATURES)
 TWO_ROUNDS = changed("steps", 0, "iterations", 2)
 __all__ = ["DIGESTS", "NODES", "SPECIFICATION", "Federation", "Player", "changed", "estimators"]
@@ -101,19 +103,10 @@ class Player:
         self.keys += 1
         self.key = SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
         context = self.federation.context(self.node, iteration, self.federation.process)
-        record = {
-            "version": 1,
-            "public_key": str(self.key.verify_key),
-            "image_id": context["image"]["image_id"],
-            "manifest_digest": context["image"]["manifest_digest"],
-            "parameter_hash": context["parameters_digest"],
-            "schema_digest": context["schema_digest"],
-            "state": self.state,
-            "data": DIGESTS[7],
-            "sandbox": DIGESTS[8],
-        }
-        self.commitment = Opening.from_dict(record)
-        return record | changes
+        self.commitment = Opening.for_task(
+            TaskContext.from_dict(context), self.key.verify_key, state=self.state, data=DATA, sandbox=SANDBOX
+        )
+        return self.commitment.to_dict() | changes
 
     def call_open(self, iteration, **changes):
         return (EXECUTION, "OpenTask", self.federation.process, self.node, iteration,
@@ -187,7 +180,7 @@ class Player:
         result = result or self.result()
         arguments, options = self.call_complete(result, **more)
         answer = self.member.submit(*arguments, **options)
-        self.ensemble, self.state = self.after, str(result.state)
+        self.ensemble, self.state = self.after, result.state
         return answer
 
     def complete_code(self, result=None, **more):

@@ -80,7 +80,7 @@ def test_unknown_topology_is_refused() -> None:
 
 def test_paper_experiment_runs_on_any_rows() -> None:
     steps: list[str] = []
-    parts = split(synthetic(2000, 4, 0.1, seed=3))
+    parts = split(synthetic(1000, 4, 0.1, seed=3))
     result = run_paper(parts, (0,), steps.append, rankings=("kernel", "random"))
     report = paper_json(result)
     assert report["table_exact"] is False
@@ -89,15 +89,16 @@ def test_paper_experiment_runs_on_any_rows() -> None:
     assert result.repeated
 
 
-def test_hostile_node_is_left_out_of_the_honest_mean() -> None:
-    parts = split(synthetic(1500, 5, 0.1, seed=3), nodes=10, seed=1)
+def test_hostile_node_is_left_out_of_the_honest_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robust, "HOSTILE", 1)  # fewer nodes than in the experiment
+    parts = split(synthetic(600, 5, 0.1, seed=3), nodes=4, seed=1)
     result = run_robust(parts, (0,), lambda _: None, attacks=("zero", "one"))
-    assert len(result.honest) == 9
-    assert result.values("default", "full", "zero").shape == (1, 9)
+    assert result.honest == [0, 2, 3]
+    assert result.values("default", "full", "zero").shape == (1, 3)
     assert result.held("paper ranking", "full", "zero") > result.held("default", "full", "zero")
     assert result.goals()
     assert set(ATTACKS) == {"zero", "noise", "mimic", "one"}
-    assert [rule.name for rule in rules(10)][-1] == "naive union"
+    assert [rule.name for rule in rules(4)][-1] == "naive union"
 
 
 def test_what_cannot_be_run_is_refused_before_any_fit() -> None:

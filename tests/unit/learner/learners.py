@@ -164,7 +164,7 @@ class Node:
         assert Digest.of(state) == read.state
         self.results.append(result)
         self.states.append(state)
-        self.player.state = str(read.state)
+        self.player.state = read.state
         (self.folder / "state").write_bytes(state)
         return Answer(Verb.COMPLETE)
 

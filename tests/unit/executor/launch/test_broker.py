@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from executor.launch.broker import Broker
+from executor.launch.broker import BrokerServer
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
 from protocol.digest import Digest
@@ -23,8 +23,8 @@ SIGNATURE = bytes(64)
 WAIT = 60
 
 
-class RecordingDesk:
-    """A desk that answers and remembers; one that refuses to share if told to."""
+class RecordingRelay:
+    """Answers and remembers; refuses to share if told to."""
 
     def __init__(self, refuses: bool = False, waits: bool = False) -> None:
         self.waits = waits
@@ -58,10 +58,10 @@ class RecordingDesk:
 
 @contextmanager
 def serving(
-    directory: Path, desk: RecordingDesk, shares: bool = True
-) -> Iterator[tuple[Broker, socket.socket]]:
+    directory: Path, relay: RecordingRelay, shares: bool = True
+) -> Iterator[tuple[BrokerServer, socket.socket]]:
     path = directory / "broker.sock"
-    with Broker(path, desk, shares) as broker, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner:
+    with BrokerServer(path, relay, shares) as broker, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner:
         learner.settimeout(WAIT)
         learner.connect(str(path))
         yield broker, learner
@@ -77,8 +77,8 @@ def hear(learner: socket.socket, verb: Verb) -> Answer | Refusal:
 
 
 def test_a_round_is_served_in_its_order(socket_folder: Path) -> None:
-    desk = RecordingDesk()
-    with serving(socket_folder, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(socket_folder, relay) as (broker, learner):
         task = ask(learner, Request(Verb.TASK))
         assert isinstance(task, Answer)
         assert TaskAnswer.of(task).task == TaskId("p", "node01", 0)
@@ -87,44 +87,44 @@ def test_a_round_is_served_in_its_order(socket_folder: Path) -> None:
         assert isinstance(ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))), Answer)
         assert learner.recv(1) == b""
     assert broker.failure is None
-    assert [said[0] for said in desk.heard] == ["share", "slots", "complete"]
+    assert [said[0] for said in relay.heard] == ["share", "slots", "complete"]
 
 
 @pytest.mark.parametrize(
     "request_", [Request(Verb.SLOTS), Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))]
 )
 def test_c7_a_verb_before_its_turn_is_refused(socket_folder: Path, request_: Request) -> None:
-    desk = RecordingDesk()
-    with serving(socket_folder, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(socket_folder, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, request_)
     assert isinstance(refusal, Refusal)
     assert refusal.code == "FRAME_VERB"
     assert broker.failure is not None
     assert broker.failure.code == "FRAME_VERB"
-    assert desk.heard == []
+    assert relay.heard == []
 
 
 def test_a_second_share_is_refused(socket_folder: Path) -> None:
-    desk = RecordingDesk()
-    with serving(socket_folder, desk) as (_, learner):
+    relay = RecordingRelay()
+    with serving(socket_folder, relay) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"others",)))
     assert isinstance(refusal, Refusal)
-    assert len(desk.heard) == 1
+    assert len(relay.heard) == 1
 
 
 def test_a_node_without_neighbours_completes_without_sharing(socket_folder: Path) -> None:
-    desk = RecordingDesk()
-    with serving(socket_folder, desk, shares=False) as (_, learner):
+    relay = RecordingRelay()
+    with serving(socket_folder, relay, shares=False) as (_, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state")))
-    assert [said[0] for said in desk.heard] == ["complete"]
+    assert [said[0] for said in relay.heard] == ["complete"]
 
 
 def test_f9_a_huge_message_is_refused_before_it_is_read(socket_folder: Path) -> None:
-    with serving(socket_folder, RecordingDesk()) as (broker, learner):
+    with serving(socket_folder, RecordingRelay()) as (broker, learner):
         learner.sendall(struct.pack("<BI", 1, 1 << 31))
         refusal = hear(learner, Verb.TASK)
     assert isinstance(refusal, Refusal)
@@ -134,14 +134,14 @@ def test_f9_a_huge_message_is_refused_before_it_is_read(socket_folder: Path) -> 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n", bytes(5), b"\x01\x02\x00\x00\x00{}"])
 def test_garbage_is_refused(socket_folder: Path, garbage: bytes) -> None:
-    with serving(socket_folder, RecordingDesk()) as (broker, learner):
+    with serving(socket_folder, RecordingRelay()) as (broker, learner):
         learner.sendall(garbage)
         assert isinstance(hear(learner, Verb.TASK), Refusal)
     assert broker.failure is not None
 
 
 def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(socket_folder: Path) -> None:
-    with serving(socket_folder, RecordingDesk(refuses=True)) as (broker, learner):
+    with serving(socket_folder, RecordingRelay(refuses=True)) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
     assert isinstance(refusal, Refusal)
@@ -150,32 +150,32 @@ def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(socke
 
 
 def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(socket_folder: Path) -> None:
-    desk = RecordingDesk()
-    with serving(socket_folder, desk) as (broker, learner):
+    relay = RecordingRelay()
+    with serving(socket_folder, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         learner.close()
     assert broker.failure is None
 
 
 def test_closing_ends_a_wait_for_neighbours(socket_folder: Path) -> None:
-    desk = RecordingDesk(waits=True)
-    with serving(socket_folder, desk) as (broker, learner):
+    relay = RecordingRelay(waits=True)
+    with serving(socket_folder, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         learner.sendall(Request(Verb.SLOTS).to_bytes())
-        assert desk.waited_for.wait(WAIT)
+        assert relay.waited_for.wait(WAIT)
         learner.close()
-    assert desk.stopped.is_set()
+    assert relay.stopped.is_set()
     assert broker.failure is None
 
 
 def test_closing_before_anyone_came_ends_the_broker(socket_folder: Path) -> None:
-    with Broker(socket_folder / "broker.sock", RecordingDesk(), shares=True):
+    with BrokerServer(socket_folder / "broker.sock", RecordingRelay(), shares=True):
         pass
 
 
 def test_the_path_may_be_longer_than_a_socket_address(socket_folder: Path) -> None:
     deep = socket_folder / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
-    with Broker(deep / "broker.sock", RecordingDesk(), shares=True):
+    with BrokerServer(deep / "broker.sock", RecordingRelay(), shares=True):
         assert (deep / "broker.sock").is_socket()

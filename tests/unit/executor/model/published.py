@@ -1,7 +1,6 @@
 """A model of trees from three origins, on data with missing values, and the answers a ledger would give."""
 
-import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -13,9 +12,15 @@ from learning.fit import FitOptions, FitTask, fit
 from learning.options import to_options
 from learning.parameters import Parameters
 from learning.rows import Rows
+from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
 from protocol.agreement.schema import FeatureSchema
+from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.common import ImageVersion, Member, Provenance
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.models import ModelRecord
+from protocol.ledger.processes import ProcessRecord
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
@@ -73,32 +78,38 @@ def specification(**options: Any) -> Specification:
 
 @dataclass
 class Answers:
-    """What the ledger answers about one model."""
+    """What the ledger answers about one model; a test alters one of them."""
 
-    record: dict[str, Any]
-    trees: list[dict[str, Any]]
-    agreed: dict[str, Any]
+    record: ModelRecord
+    trees: list[SharedEstimator]
+    agreed: ProcessRecord
 
     def assemble(self) -> Model:
         return assemble(self.record, iter(self.trees), self.agreed)
 
+    def agree(self, specification: Specification) -> None:
+        """Let the process have accepted another specification."""
+        self.agreed = replace(
+            self.agreed, specification=specification, specification_digest=specification.digest
+        )
+
 
 def answers(**options: Any) -> Answers:
-    members = [(e.id, e.tree.digest) for e in estimators()]
+    members = tuple(Member(e.id, e.tree.digest) for e in estimators())
     made = specification(**(to_options(Parameters()) | options))
-    listed = [{"id": str(id_), "digest": str(digest)} for id_, digest in members]
-    return Answers(
-        {
-            "process": "fraud",
-            "node": "node01",
-            "owner": "Org1MSP",
-            "iteration": 2,
-            "digest": str(ensemble_digest(members)),
-            "estimators": listed,
-        },
-        [
-            entry | {"tree": base64.b64encode(e.tree.to_bytes()).decode()}
-            for entry, e in zip(listed, estimators(), strict=True)
-        ],
-        {"specification": made.to_dict(), "specification_digest": str(made.digest)},
+    by = Provenance("Org1MSP", "node01", "node", Digest.of(b"certificate"), "2026-11-16T00:00:00Z", "tx")
+    record = ModelRecord(
+        process="fraud",
+        node="node01",
+        owner="Org1MSP",
+        iteration=2,
+        image=ImageVersion("attestree/learner", "1"),
+        result=Digest.of(b"result"),
+        estimators=members,
+        digest=ensemble_digest([(member.id, member.digest) for member in members]),
+        metrics={},
+        stored=(),
+        published=by,
     )
+    agreed = ProcessRecord("fraud", ProcessState.COMPLETED, made, made.digest, by)
+    return Answers(record, [SharedEstimator.of(e) for e in estimators()], agreed)

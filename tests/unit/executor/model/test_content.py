@@ -1,6 +1,7 @@
 """A model is accepted whole and unaltered, or not at all."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,11 @@ from learning.actions import predictor
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
 from protocol.agreement.process import Specification
+from protocol.digest import Digest
+from protocol.errors import DataError
+from protocol.identifiers import EstimatorId
+from protocol.ledger.estimators import SharedEstimator
+from protocol.trees.estimator import Estimator
 from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 
@@ -48,30 +54,34 @@ def refused(found: Answers, code: str = "MODEL_ALTERED") -> str:
 
 def test_another_digest_is_refused() -> None:
     found = answers()
-    found.record["digest"] = f"sha256:{'0' * 64}"
+    found.record = replace(found.record, digest=Digest(bytes(32)))
     assert "its members give the digest" in refused(found)
 
 
 def test_d19_an_altered_tree_is_refused() -> None:
     found = answers()
-    raw = bytearray(base64.b64decode(found.trees[3]["tree"]))
+    raw = bytearray(base64.b64decode(found.trees[3].tree))
     raw[-1] ^= 1
-    found.trees[3]["tree"] = base64.b64encode(raw).decode()
-    assert "the tree of node01/0003 has the digest" in refused(found)
+    found.trees[3] = replace(found.trees[3], tree=base64.b64encode(raw).decode())
+    cause = refused(found)
+    assert "the tree of node01/0003 is refused" in cause
+    assert f"{Digest.of(bytes(raw))}, not {found.trees[3].digest}" in cause
 
 
 def test_a_tree_with_its_own_digest_instead_of_the_members_is_refused() -> None:
     found = answers()
-    other = estimators()[0].tree
-    found.trees[3] |= {"tree": base64.b64encode(other.to_bytes()).decode(), "digest": str(other.digest)}
-    assert "node01/0003" in refused(found)
+    other = Estimator(EstimatorId("node01", 3), estimators()[0].tree)
+    found.trees[3] = SharedEstimator.of(other)
+    assert "the tree of node01/0003 has the digest" in refused(found)
 
 
 def test_a_member_exchanged_with_its_tree_is_refused() -> None:
     found = answers()
-    other = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
-    found.record["estimators"][3]["digest"] = str(other.digest)
-    found.trees[3] |= {"tree": base64.b64encode(other.to_bytes()).decode(), "digest": str(other.digest)}
+    leaf = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
+    found.trees[3] = SharedEstimator.of(Estimator(EstimatorId("node01", 3), leaf))
+    members = list(found.record.estimators)
+    members[3] = replace(members[3], digest=leaf.digest)
+    found.record = replace(found.record, estimators=tuple(members))
     assert "its members give the digest" in refused(found)
 
 
@@ -95,30 +105,39 @@ def test_trees_in_another_order_are_refused() -> None:
 
 def test_members_given_twice_are_refused() -> None:
     found = answers()
-    found.record["estimators"].append(found.record["estimators"][-1])
+    members = found.record.estimators
+    found.record = replace(found.record, estimators=(*members, members[-1]))
     assert "each once" in refused(found)
 
 
-@pytest.mark.parametrize("tree", ["%%%", "", None, 7, "gASVBQAAAAAAAABLAS4="])
-def test_d19_bytes_that_are_no_tree_are_refused(tree: Any) -> None:
+@pytest.mark.parametrize("tree", ["%%%", "", "é", "gASVBQAAAAAAAABLAS4="])
+def test_d19_text_that_is_no_tree_is_refused(tree: str) -> None:
     found = answers()
-    found.trees[0]["tree"] = tree
+    found.trees[0] = replace(found.trees[0], tree=tree)
     assert "node01/0000" in refused(found)
+
+
+@pytest.mark.parametrize("tree", [None, 7, ["%%%"], {}])
+def test_d19_a_tree_that_is_not_text_is_refused(tree: Any) -> None:
+    with pytest.raises(DataError, match="tree is not text"):
+        SharedEstimator.from_dict(answers().trees[0].to_dict() | {"tree": tree})
 
 
 def test_d_a_tree_beyond_the_limits_of_the_process_is_refused() -> None:
     found = answers()
-    limits = found.agreed["specification"]["steps"][0]["parameters"]["limits"]
-    limits["max_internal"] = 1
-    changed = Specification.from_dict(found.agreed["specification"])
-    found.agreed["specification_digest"] = str(changed.digest)
-    assert "breaks the rules of the process" in refused(found)
-    assert Tree.from_bytes(base64.b64decode(found.trees[0]["tree"]), FORMAT_LIMITS)
+    record: Any = found.agreed.specification.to_dict()
+    record["steps"][0]["parameters"]["limits"]["max_internal"] = 1
+    found.agree(Specification.from_dict(record))
+    cause = refused(found)
+    assert "the tree of node01/0000 is refused" in cause
+    assert "nodes are more than 3" in cause
+    assert Tree.from_bytes(base64.b64decode(found.trees[0].tree), FORMAT_LIMITS)
 
 
 def test_a_specification_that_was_not_accepted_is_refused() -> None:
     found = answers()
-    found.agreed["specification"]["steps"][0]["parameters"]["options"]["threshold"] = "0.9"
+    other = answers(threshold="0.9").agreed.specification
+    found.agreed = replace(found.agreed, specification=other)
     assert "has not the digest that was accepted" in refused(found)
 
 

@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 from published import SCHEMA, answers, estimators, values
 
-from executor.model import checking, files
+from executor.model import export_check, files
 from executor.model.content import Model
 from executor.model.errors import ModelError
 from executor.model.graph import to_onnx
@@ -68,13 +68,13 @@ def test_npz_reads_back_without_pickle_and_is_the_same_twice(model: Model) -> No
         assert str(arrays["digest"]) == str(model.digest)
         assert (arrays["weight"] == model.weights).all()
         assert float(arrays["decision_threshold"]) == 0.3
-    checking.check_npz(raw, model)
+    export_check.check_npz(raw, model)
 
 
 def test_an_npz_of_other_trees_is_not_kept(model: Model) -> None:
     fewer = replace(model, ensemble=Ensemble(model.ensemble.estimators[1:]))
     with pytest.raises(ModelError, match="MODEL_EXPORT"):
-        checking.check_npz(files.to_npz(fewer), model)
+        export_check.check_npz(files.to_npz(fewer), model)
 
 
 def change(model: Model, *path: Any, to: Any) -> bytes:
@@ -163,7 +163,7 @@ def test_onnx_gives_the_same_scores_and_decisions(options: dict[str, Any]) -> No
     model = answers(**options).assemble()
     raw = to_onnx(model, SCHEMA.features)
     session = onnxruntime.InferenceSession(raw, providers=["CPUExecutionProvider"])
-    for X in (values(3_000, 11), checking.probes(model)):
+    for X in (values(3_000, 11), export_check.probes(model)):
         scores, anomalous = session.run(None, {"features": X})
         expected = model.scores(X)
         assert np.isnan(X).any()
@@ -174,7 +174,7 @@ def test_onnx_gives_the_same_scores_and_decisions(options: dict[str, Any]) -> No
 
 
 def test_onnx_on_one_thread_is_bit_for_bit_the_same(model: Model) -> None:
-    assert checking.check_onnx(to_onnx(model), model) == 0.0
+    assert export_check.check_onnx(to_onnx(model), model) == 0.0
 
 
 def test_onnx_is_deterministic_and_names_its_origin(model: Model) -> None:
@@ -188,8 +188,8 @@ def test_onnx_is_deterministic_and_names_its_origin(model: Model) -> None:
 
 
 def test_the_probes_sit_on_thresholds_beside_them_and_on_missing_values(model: Model) -> None:
-    X = checking.probes(model)
-    assert (checking.probes(model) == X)[~np.isnan(X)].all()
+    X = export_check.probes(model)
+    assert (export_check.probes(model) == X)[~np.isnan(X)].all()
     thresholds = {
         float(np.float32(t))
         for e in model.ensemble
@@ -221,7 +221,7 @@ def test_a_graph_that_scores_otherwise_is_not_kept(model: Model, what: str) -> N
             if tensor.name == "threshold":
                 tensor.CopyFrom(onnx.numpy_helper.from_array(np.array(0.35), "threshold"))
     with pytest.raises(ModelError, match="MODEL_EXPORT"):
-        checking.check_onnx(made.SerializeToString(), model)
+        export_check.check_onnx(made.SerializeToString(), model)
 
 
 def test_extreme_thresholds_survive(model: Model) -> None:
@@ -235,7 +235,7 @@ def test_extreme_thresholds_survive(model: Model) -> None:
     extreme = replace(
         model, ensemble=Ensemble(made), digest=ensemble_digest([(e.id, e.tree.digest) for e in made])
     )
-    assert checking.check_onnx(to_onnx(extreme), extreme) == 0.0
+    assert export_check.check_onnx(to_onnx(extreme), extreme) == 0.0
     assert files.from_json(files.to_json(extreme), "model.json")[0] == extreme
 
 

@@ -1,40 +1,58 @@
 """What status and watch show: a snapshot, then one event after the other."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from executor.process.board import Board, headline
 from executor.process.output import board_text, changes_text, subject_text
+from protocol.agreement.lifecycle import ProcessState, TaskState
+from protocol.agreement.plan import ChangeKind
+from protocol.ledger.processes import ChangeStatus, NodeProgress, ProcessStatus
+from protocol.ledger.tasks import TaskRecord
 
 NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
 
 
-def status(state: str = "running", **changes: dict[str, Any]) -> dict[str, Any]:
-    nodes = [
-        {"node": node, "organisation": owner, "completed": None, "next": 0, "left": None, "updated": None}
-        | changes.get(node, {})
-        for node, owner in NODES.items()
-    ]
-    return {"process": "p", "status": state, "iterations": 3, "missing": [], "nodes": nodes}
+WAITING = NodeProgress("", "", completed=None, next=0, left=None, updated=None)
 
 
-def task(node: str, state: str, iteration: int = 0, **more: Any) -> dict[str, Any]:
-    organisation = NODES[node]
-    return {
-        "process": "p",
-        "node": node,
-        "iteration": iteration,
-        "organisation": organisation,
-        "attempt": 1,
-        "state": state,
-        **more,
-    }
+def status(
+    state: ProcessState = ProcessState.RUNNING, missing: tuple[str, ...] = (), **nodes: NodeProgress
+) -> ProcessStatus:
+    """Three nodes that have yet to begin, or stand as a test says."""
+    return ProcessStatus(
+        process="p",
+        status=state,
+        consortium=tuple(NODES.values()),
+        accepted=tuple(name for name in NODES.values() if name not in missing),
+        missing=missing,
+        iteration=0,
+        iterations=3,
+        changes=(),
+        nodes=tuple(
+            replace(nodes.get(node, WAITING), node=node, organisation=owner) for node, owner in NODES.items()
+        ),
+    )
+
+
+def task(node: str, state: TaskState, attempt: int = 1) -> TaskRecord:
+    return TaskRecord("p", node, 0, NODES[node], state, attempt)
+
+
+def event(node: str, state: str, iteration: int = 0, **more: Any) -> dict[str, Any]:
+    """What the execution record announces of a task."""
+    named = {"process": "p", "node": node, "iteration": iteration}
+    return {**named, "organisation": NODES[node], "attempt": 1, "state": state, **more}
 
 
 def test_a_snapshot_shows_each_node() -> None:
-    found = status(node06={"completed": 2, "next": None}, node11={"next": None, "left": 1, "completed": 0})
-    board = Board.of(found, {"node01": task("node01", "shared", attempt=2)})
+    found = status(
+        node06=replace(WAITING, completed=2, next=None),
+        node11=replace(WAITING, completed=0, next=None, left=1),
+    )
+    board = Board.of(found, {"node01": task("node01", TaskState.SHARED, attempt=2)})
     shown = {row.node: (row.iteration, row.action, row.detail) for row in board.rows.values()}
     assert shown == {
         "node01": (0, "GET", "attempt 2"),
@@ -47,14 +65,14 @@ def test_a_snapshot_shows_each_node() -> None:
 def test_the_actions_of_a_round_follow_its_events() -> None:
     board = Board.of(status(), {})
     assert board.rows["node01"].action == "waiting"
-    assert board.apply("TaskOpened", task("node01", "open")) == "node01 iteration 0 FIT begins"
+    assert board.apply("TaskOpened", event("node01", "open")) == "node01 iteration 0 FIT begins"
     assert board.rows["node01"].action == "FIT"
-    shared = task("node01", "shared", offered=10, created=4)
+    shared = event("node01", "shared", offered=10, created=4)
     assert board.apply("TaskShared", shared) == "node01 iteration 0 SHARE: 10 offered, 4 of them new"
     assert board.rows["node01"].action == "GET"
-    done = task("node01", "completed", result="sha256:0", ensemble_digest="sha256:1")
+    done = event("node01", "completed", result="sha256:0", ensemble_digest="sha256:1")
     assert board.apply("TaskCompleted", done) == "node01 iteration 0 GET and CROP done"
-    assert board.rows["node01"].action == "between rounds"
+    assert board.rows["node01"].action == "between iterations"
     board.apply("TaskCompleted", done | {"iteration": 2})
     assert board.rows["node01"].action == "done"
     assert headline(board) == "p: running, iterations 0 to 2, 1 of 3 nodes done"
@@ -65,7 +83,7 @@ def test_the_actions_of_a_round_follow_its_events() -> None:
 )
 def test_a_task_that_came_to_nothing_shows_its_code(name: str, state: str) -> None:
     board = Board.of(status(), {})
-    assert board.apply(name, task("node06", state, code="IMAGE_MISMATCH")) == (
+    assert board.apply(name, event("node06", state, code="IMAGE_MISMATCH")) == (
         f"node06 iteration 0 {state}: IMAGE_MISMATCH"
     )
     assert (board.rows["node06"].action, board.rows["node06"].detail) == (state, "IMAGE_MISMATCH")
@@ -73,13 +91,13 @@ def test_a_task_that_came_to_nothing_shows_its_code(name: str, state: str) -> No
 
 def test_a_node_that_joined_gets_its_row() -> None:
     board = Board.of(status(), {})
-    joined = task("node01", "open", 1) | {"node": "node16", "organisation": "Org4MSP"}
+    joined = event("node01", "open", 1) | {"node": "node16", "organisation": "Org4MSP"}
     board.apply("TaskOpened", joined)
     assert sorted(board.rows) == ["node01", "node06", "node11", "node16"]
 
 
 def test_the_life_of_a_process() -> None:
-    board = Board.of(status("proposed") | {"missing": ["Org1MSP", "Org2MSP"]}, {})
+    board = Board.of(status(ProcessState.PROPOSED, ("Org1MSP", "Org2MSP")), {})
     assert headline(board) == "p: proposed, to be accepted by Org1MSP, Org2MSP"
     accepted = {"process": "p", "organisation": "Org1MSP", "missing": ["Org2MSP"]}
     assert board.apply("ProcessAccepted", accepted) == "Org1MSP accepted; waiting for Org2MSP"
@@ -108,29 +126,29 @@ def test_events_of_a_later_version_are_passed_over() -> None:
 
 
 def test_the_table_and_the_changes_as_text() -> None:
-    text = board_text(Board.of(status(), {"node01": task("node01", "open")}))
+    text = board_text(Board.of(status(), {"node01": task("node01", TaskState.OPEN)}))
     assert "| node01 | Org1MSP" in text
     assert "| 0         | FIT " in text
-    change = {
-        "number": 1,
-        "kind": "topology",
-        "iteration": 2,
-        "subject": {"kind": "full"},
-        "asked": "Org1MSP",
-        "holds": False,
-        "missing": ["Org2MSP"],
-    }
+    change = ChangeStatus(
+        number=1,
+        kind=ChangeKind.TOPOLOGY,
+        iteration=2,
+        subject={"kind": "full"},
+        asked="Org1MSP",
+        holds=False,
+        missing=("Org2MSP",),
+    )
     assert changes_text([change]) == "change 1: topology full from iteration 2, waiting for Org2MSP"
 
 
 @pytest.mark.parametrize(
     ("kind", "subject", "text"),
     [
-        ("join", {"node": "node07", "organisation": "Org2MSP"}, "node07 of Org2MSP"),
-        ("leave", {"node": "node07", "reason": "tired"}, "node07"),
-        ("image", {"version": "1.2"}, "1.2"),
-        ("topology", {"kind": "explicit", "edges": [["a", "b"], ["b", "c"]]}, "explicit a:b b:c"),
+        (ChangeKind.JOIN, {"node": "node07", "organisation": "Org2MSP"}, "node07 of Org2MSP"),
+        (ChangeKind.LEAVE, {"node": "node07", "reason": "tired"}, "node07"),
+        (ChangeKind.IMAGE, {"version": "1.2"}, "1.2"),
+        (ChangeKind.TOPOLOGY, {"kind": "explicit", "edges": [["a", "b"], ["b", "c"]]}, "explicit a:b b:c"),
     ],
 )
-def test_what_a_change_is_about(kind: str, subject: dict[str, Any], text: str) -> None:
-    assert subject_text({"kind": kind, "subject": subject}) == text
+def test_what_a_change_is_about(kind: ChangeKind, subject: dict[str, Any], text: str) -> None:
+    assert subject_text(ChangeStatus(0, kind, 1, subject, "Org1MSP", False, ())) == text

@@ -3,6 +3,7 @@
 import json
 import queue
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,38 +12,33 @@ from executor.errors import DeadlineError, RoundError
 from executor.ledger.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
 from executor.process.watch import watch
+from protocol.agreement.lifecycle import ProcessState
+from protocol.ledger.processes import NodeProgress, ProcessStatus
 
-STATUS = {
-    "process": "p",
-    "status": "running",
-    "iterations": 1,
-    "missing": [],
-    "accepted": ["Org1MSP"],
-    "changes": [],
-    "nodes": [
-        {
-            "node": "node01",
-            "organisation": "Org1MSP",
-            "completed": None,
-            "next": None,
-            "left": None,
-            "updated": None,
-        }
-    ],
-}
+STATUS = ProcessStatus(
+    process="p",
+    status=ProcessState.RUNNING,
+    consortium=("Org1MSP",),
+    accepted=("Org1MSP",),
+    missing=(),
+    iteration=None,
+    iterations=1,
+    changes=(),
+    nodes=(NodeProgress("node01", "Org1MSP", completed=None, next=None, left=None, updated=None),),
+)
 
 
 class Announcing:
     """A transport whose events are given beforehand; each stream stays open until it is closed."""
 
-    def __init__(self, status: dict[str, Any], *events: tuple[str, str, dict[str, Any]]) -> None:
+    def __init__(self, status: ProcessStatus, *events: tuple[str, str, dict[str, Any]]) -> None:
         self.status = status
         self.given = events
         self.streams: list[Stream] = []
 
     def evaluate(self, chaincode: str, function: str, *_: object) -> bytes:
         assert (chaincode, function) == ("orchestration", "Status")
-        return json.dumps(self.status).encode()
+        return json.dumps(self.status.to_dict()).encode()
 
     def submit(self, *_: object, **__: object) -> Receipt:
         raise AssertionError("watching writes nothing")
@@ -92,6 +88,7 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
     watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", 10, as_json=True)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == ["Snapshot", "ProcessCompleted", "End"]
+    assert lines[0] == {"event": "Snapshot", **STATUS.to_dict(), "tasks": []}
     assert lines[1]["transaction"] == "tx1"
     assert lines[2]["status"] == "completed"
 
@@ -117,7 +114,7 @@ def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_process_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(STATUS | {"status": "completed"})), "p", None, as_json=False)
+    watch(Ledger(Announcing(replace(STATUS, status=ProcessState.COMPLETED))), "p", None, as_json=False)
     assert "p: completed" in capsys.readouterr().out
 
 
