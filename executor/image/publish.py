@@ -20,7 +20,7 @@ from executor.image.manifest import Platform
 from executor.image.progress import Say
 from executor.image.reference import Reference
 from executor.image.registry import Registry, Served
-from executor.ledger.images import Images
+from executor.ledger.chaincodes.images import Images
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import StateError

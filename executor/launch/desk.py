@@ -8,9 +8,9 @@ from typing import Any
 
 from executor.launch.plan import Plan
 from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.follow import wait_until
 from executor.ledger.transport import Receipt
-from executor.ledger.waiting import wait_until
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError

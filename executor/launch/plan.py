@@ -10,7 +10,7 @@ from docker import DockerClient
 from executor.data import Dataset
 from executor.image.check import RegisteredImage, obtain
 from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.sandbox.profile import Limits, Profile
 from protocol.digest import Digest
 from protocol.errors import StateError

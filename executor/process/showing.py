@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from executor.experiment.tables import Grid
-from executor.ledger.proxies import Ledger, Submitted
+from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.process.board import Board, headline
 from protocol.errors import StateError
 from protocol.task.opening import TaskId

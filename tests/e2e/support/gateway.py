@@ -8,11 +8,11 @@ from pathlib import Path
 
 import grpc
 
-from executor.ledger.errors import refusal_in
-from executor.ledger.identity import Identity
-from executor.ledger.link import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
-from executor.ledger.messages import common, gateway, orderer, proposal, response, transaction
-from executor.ledger.proposal import Proposal
+from executor.ledger.gateway.errors import refusal_in
+from executor.ledger.gateway.identity import Identity
+from executor.ledger.gateway.messages import common, gateway, orderer, proposal, response, transaction
+from executor.ledger.gateway.peer import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
+from executor.ledger.gateway.proposal import Proposal
 
 __all__ = ["MESSAGE_LIMIT", "SECONDS", "Committed", "Gateway", "GatewayError"]
 
