@@ -16,8 +16,8 @@ from typing import Any
 
 from bench._launch_network import NODES, Federation, LearnerMemory, federation, run
 from bench.report import Goal, Report
-from executor.gateway import Gateway
-from executor.network import Network
+from executor.ledger.gateway_transport import GatewayTransport
+from executor.network import CHANNEL, Network
 
 ROUNDS = 5
 BARE_RUNS = 5
@@ -75,7 +75,7 @@ def _bare_run(image_id: str) -> float:
 
 
 def _commit_seconds() -> float:
-    gateway = Gateway.connect(Network.load(), "org1", "node01")
+    gateway = GatewayTransport.connect(Network.load(), "org1", "node01")
     try:
         times = []
         for number in range(COMMITS):
@@ -113,12 +113,11 @@ def _all_at_once(running: Federation, process: str) -> float:
 
 def _transaction_sizes(rounds: list[dict[str, str]]) -> dict[str, float]:
     """The median size of each kind of transaction, as it stands in its block."""
-    gateway = Gateway.connect(Network.load(), "org1", "node01")
+    gateway = GatewayTransport.connect(Network.load(), "org1", "node01")
     try:
         return {
             kind: statistics.median(
-                len(gateway.evaluate("qscc", "GetTransactionByID", gateway.channel, each[kind]))
-                for each in rounds
+                len(gateway.evaluate("qscc", "GetTransactionByID", CHANNEL, each[kind])) for each in rounds
             )
             for kind in rounds[0]
         }

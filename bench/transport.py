@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.report import Report
-from executor.gateway import Gateway
-from executor.hfc.client import HfcTransport
-from executor.hfc.environment import hfc_python
+from executor.ledger.gateway_transport import GatewayTransport
+from executor.ledger.hfc.client import HfcTransport
+from executor.ledger.hfc.environment import hfc_python
 from executor.ledger.transport import Transport
 from executor.network import Network
 from protocol.errors import AttestreeError
@@ -33,7 +33,7 @@ def measure() -> Report:
     hfc = HfcTransport.connect(network, "org1", "data-scientist")
     figures: dict[str, float] = {}
     ratios: dict[str, float] = {}
-    with Gateway.connect(network, "org1", "data-scientist") as gateway:
+    with GatewayTransport.connect(network, "org1", "data-scientist") as gateway:
         for name, act in {"evaluate": _evaluate, "submit": _submit, "refused 1 MiB": _refused}.items():
             (slow, slow_work), (fast, fast_work) = _medians(act, hfc, gateway)
             figures |= {f"{name}, hfc (ms)": slow * 1e3, f"{name}, Gateway (ms)": fast * 1e3}

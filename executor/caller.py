@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import Transport
 from executor.network import Network, NetworkError
 from executor.reporting import end_with
@@ -36,12 +36,13 @@ class Caller:
     def _connect(self) -> Transport:
         if self.transport == "hfc":
             # In an environment of its own, which only those who ask for it have.
-            from executor.hfc.client import HfcTransport  # noqa: PLC0415
+            from executor.ledger.hfc.client import HfcTransport  # noqa: PLC0415
 
             return HfcTransport.connect(self.network, self.organisation, self.identity)
-        from executor.gateway import Gateway  # noqa: PLC0415 - gRPC takes its time to load
+        # gRPC takes its time to load.
+        from executor.ledger.gateway_transport import GatewayTransport  # noqa: PLC0415
 
-        return Gateway.connect(self.network, self.organisation, self.identity)
+        return GatewayTransport.connect(self.network, self.organisation, self.identity)
 
 
 def group_options(command: Callable[..., Any]) -> Callable[..., Any]:

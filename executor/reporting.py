@@ -10,7 +10,7 @@ import click
 
 from executor.errors import LedgerError
 from executor.exits import exit_code
-from executor.ledger.errors import EvaluateError, PhaseError
+from executor.ledger.errors import PhaseError
 from executor.network import NetworkError
 from protocol.errors import AttestreeError
 
@@ -46,7 +46,7 @@ def message(error: AttestreeError) -> str:
     """Say what, why and what to do, and for a failure of the ledger which transaction and who said what."""
     lines = [f"error: {error.code}: {error.cause}", f"remedy: {error.remedy}"]
     phase = _phase(error)
-    if phase is not None and phase.tx_id and not isinstance(phase, EvaluateError):
+    if phase is not None and phase.tx_id and phase.phase != "evaluate":
         lines.append(f"transaction: {phase.tx_id}")
     if phase is error and phase is not None:
         lines += [f"  {detail}" for detail in phase.details]

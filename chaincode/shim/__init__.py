@@ -16,9 +16,9 @@ The package knows nothing of any application. A contract is a class:
     ChaincodeServer(Notes(), chaincode_id="notes:1f2e...", listen="0.0.0.0:9999", tls=tls).start()
 """
 
-from chaincode.shim.context import Context, KeyValue, Modification, Page
-from chaincode.shim.contract import Contract, evaluate, submit
-from chaincode.shim.errors import (
+from .context import Context, KeyValue, Modification, Page
+from .contract import Contract, evaluate, submit
+from .errors import (
     CallError,
     MisuseError,
     PeerError,
@@ -27,9 +27,9 @@ from chaincode.shim.errors import (
     SizeError,
     StreamError,
 )
-from chaincode.shim.identity import Creator
-from chaincode.shim.keys import composite_key, split_composite_key
-from chaincode.shim.server import ChaincodeServer, Tls
+from .identity import Creator
+from .keys import composite_key, split_composite_key
+from .server import ChaincodeServer, Tls
 
 __all__ = [
     "CallError",

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaincode.shim.errors import RefusalError
+from .errors import RefusalError
 
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 INT64 = range(-(2**63), 2**63)

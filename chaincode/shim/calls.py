@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from chaincode.shim import wire
-from chaincode.shim.errors import CallError, MisuseError
-from chaincode.shim.transaction import Transaction
+from . import wire
+from .errors import CallError, MisuseError
+from .transaction import Transaction
 
 # Fabric's own grammar; a leading underscore belongs to its system chaincodes, a slash would name a channel.
 CHAINCODE = re.compile(r"_?[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")

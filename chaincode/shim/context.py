@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from chaincode.shim import calls, keys, wire
-from chaincode.shim.errors import MisuseError
-from chaincode.shim.identity import Creator
-from chaincode.shim.proposal import Proposal, to_datetime
-from chaincode.shim.results import Results
-from chaincode.shim.transaction import Transaction
-from chaincode.shim.writes import PeerLimits, send_writes
+from . import calls, keys, wire
+from .errors import MisuseError
+from .identity import Creator
+from .proposal import Proposal, to_datetime
+from .results import Results
+from .transaction import Transaction
+from .writes import PeerLimits, send_writes
 
 MAX_PAGE = 2**31 - 1
 

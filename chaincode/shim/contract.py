@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from chaincode.shim.arguments import Parameter, decode, parameters_of
-from chaincode.shim.context import Context
-from chaincode.shim.errors import RefusalError, ShimError, StreamError, encode_error
+from .arguments import Parameter, decode, parameters_of
+from .context import Context
+from .errors import RefusalError, ShimError, StreamError, encode_error
 
 log = logging.getLogger("shim")
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc
 
-from chaincode.shim.listener import CLOSED, Listener, failure
+from .listener import CLOSED, Listener, failure
 
 # What grpcio's serving thread expects of a completed operation: the call that ended with it, and what to run.
 Completed = tuple[None, tuple[Callable[[], None], ...]]

@@ -7,8 +7,8 @@ from functools import cached_property
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
-from chaincode.shim import wire
-from chaincode.shim.errors import ShimError
+from . import wire
+from .errors import ShimError
 
 ATTRIBUTES_OID = x509.ObjectIdentifier("1.2.3.4.5.6.7.8.1")
 

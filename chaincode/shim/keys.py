@@ -1,6 +1,6 @@
 """Composite keys: Fabric's way to give keys a type and parts that range queries can use."""
 
-from chaincode.shim.errors import MisuseError
+from .errors import MisuseError
 
 NAMESPACE = SEPARATOR = "\x00"
 MAX_RUNE = "\U0010ffff"

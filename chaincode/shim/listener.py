@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from chaincode.shim.errors import ShimError
+from .errors import ShimError
 
 CLOSED = "the peer closed the stream"
 

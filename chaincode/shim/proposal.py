@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from chaincode.shim import wire
-from chaincode.shim.identity import Creator
+from . import wire
+from .identity import Creator
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from chaincode.shim import wire
-from chaincode.shim.errors import MisuseError
-from chaincode.shim.transaction import Transaction
+from . import wire
+from .errors import MisuseError
+from .transaction import Transaction
 
 T = TypeVar("T")
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from chaincode.shim import wire
-from chaincode.shim.errors import MisuseError
-from chaincode.shim.running import Greenlets, Runner, Threads
-from chaincode.shim.session import Chaincode, Session
-from chaincode.shim.stream import open_stream
-from chaincode.shim.transaction import MAX_MESSAGE
+from . import wire
+from .errors import MisuseError
+from .runners import Greenlets, Runner, Threads
+from .session import Chaincode, Session
+from .stream import open_stream
+from .transaction import MAX_MESSAGE
 
 log = logging.getLogger("shim")
 

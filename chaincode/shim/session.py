@@ -3,7 +3,7 @@
     created ──REGISTERED──▶ established ──READY──▶ ready ──▶ TRANSACTION, RESPONSE, ERROR, KEEPALIVE
 
 The stream calls `receive` and `lose`, always in one thread; transactions run there or in threads of their own
-(`running.py`). All send through the stream, which puts one message after the other: gRPC does not allow two
+(`runners.py`). All send through the stream, which puts one message after the other: gRPC does not allow two
 writers.
 """
 
@@ -13,14 +13,14 @@ import time
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from chaincode.shim import wire
-from chaincode.shim.context import Context
-from chaincode.shim.contract import Response, error_response
-from chaincode.shim.errors import StreamError, encode_error
-from chaincode.shim.running import Runner
-from chaincode.shim.stream import Stream
-from chaincode.shim.transaction import Transaction
-from chaincode.shim.writes import PeerLimits
+from . import wire
+from .context import Context
+from .contract import Response, error_response
+from .errors import StreamError, encode_error
+from .runners import Runner
+from .stream import Stream
+from .transaction import Transaction
+from .writes import PeerLimits
 
 log = logging.getLogger("shim")
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import grpc
 
-from chaincode.shim.direct import DirectStream, operations_of
-from chaincode.shim.listener import CLOSED, Listener, failure
+from .direct import DirectStream, operations_of
+from .listener import CLOSED, Listener, failure
 
 log = logging.getLogger("shim")
 

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from chaincode.shim import wire
-from chaincode.shim.errors import PeerError, SizeError, StreamError
-from chaincode.shim.running import Waiter
+from . import wire
+from .errors import PeerError, SizeError, StreamError
+from .runners import Waiter
 
 # A peer reads and writes messages of 100 MiB; a larger one ends the stream for every transaction on it.
 MAX_MESSAGE = 100 * 1024 * 1024

@@ -17,7 +17,7 @@ from fabric_protos.peer import (
 )
 from google.protobuf.message import DecodeError
 
-from chaincode.shim.errors import ShimError
+from .errors import ShimError
 
 common: Any = common_pb2
 queryresult: Any = kv_query_result_pb2

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaincode.shim import wire
-from chaincode.shim.transaction import Transaction
+from . import wire
+from .transaction import Transaction
 
 # Far below the message limit, and large enough that the number of messages no longer matters.
 BATCH_BYTES = 16 * 1024 * 1024

@@ -18,7 +18,7 @@ from executor.image.check import check_image, local_id
 from executor.image.manifest import Platform
 from executor.image.reference import Reference
 from executor.image.registry import Registry, Served
-from executor.ledger.images import Images
+from executor.ledger.chaincodes.images import Images
 from executor.output import Say
 from protocol.agreement.image import Image
 from protocol.digest import Digest

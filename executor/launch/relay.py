@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from executor.launch.plan import TaskPlan
 from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.follow import wait_until
 from executor.ledger.transport import Receipt
-from executor.ledger.waiting import wait_until
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError

@@ -9,7 +9,7 @@ from docker import DockerClient
 
 from executor.caller import Caller
 from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
 
 
 @dataclass(frozen=True)

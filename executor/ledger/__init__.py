@@ -1,1 +1,1 @@
-"""The client of the ledger: one small interface, a transport behind it, a typed proxy per chaincode."""
+"""The ledger as the executor uses it: Fabric's client, a typed proxy per chaincode, a way to wait."""

@@ -1,24 +1,15 @@
-"""How the ledger can fail, one class per phase, each with the transaction id and what each peer said.
+"""What the ledger refused, or failed to do, in the project's own classes: the one place that translates.
 
-    LedgerError
-    └── PhaseError
-        ├── EvaluateError       a read was not answered
-        ├── EndorseError        the peers did not agree to sign; nothing was ordered
-        ├── SubmitError         the orderers did not take the transaction; nothing was written
-        ├── CommitStatusError   nobody could say what became of a transaction that may be ordered
-        ├── CommitError         the transaction is in a block, marked invalid; nothing was written
-        └── EventsError         the stream of events was lost and no peer takes it up
-
-A refusal by chaincode is no failure of the ledger: it is raised in its own class (protocol.errors), with the
-phase error as its `__cause__`.
+A refusal by chaincode is no failure of the ledger: it is raised in the class that the chaincode raised it in
+(protocol.errors), with the failed phase as its `__cause__`. Everything else is a PhaseError.
 """
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from executor.errors import LedgerError
+from executor.ledger.gateway.errors import ACCESS_DENIED, GatewayError, PeerDetail, Phase, Refusal
 from protocol.errors import AccessError, AttestreeError, error_from_message
 
 _DOCTOR = "Run `executor doctor`, then try again."
@@ -38,89 +29,50 @@ REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PeerDetail:
-    """What one peer or orderer said."""
-
-    address: str
-    msp: str
-    message: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.address} ({self.msp}): {self.message}" if self.msp else f"{self.address}: {self.message}"
-        )
-
-
 class PhaseError(LedgerError):
-    """A phase of a transaction failed; `status` is the gRPC status, empty if it was not gRPC that failed."""
+    """A phase of a call failed; with the transaction, if there is one, and what each peer said."""
 
     def __init__(
-        self, code: str, cause: str, tx_id: str = "", details: Sequence[PeerDetail] = (), status: str = ""
+        self,
+        code: str,
+        cause: str,
+        phase: Phase = "evaluate",
+        tx_id: str = "",
+        details: Sequence[PeerDetail] = (),
     ) -> None:
         super().__init__(code, cause, REMEDIES[code])
+        self.phase = phase
         self.tx_id = tx_id
         self.details = tuple(details)
-        self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), self.__dict__)
 
 
-class EvaluateError(PhaseError):
-    """A read was not answered."""
-
-
-class EndorseError(PhaseError):
-    """The peers did not agree to sign the transaction; nothing was ordered."""
-
-
-class SubmitError(PhaseError):
-    """The orderers did not take the transaction; nothing was written."""
-
-
-class CommitStatusError(PhaseError):
-    """Nobody could say what became of a transaction that may have been ordered."""
-
-
-class CommitError(PhaseError):
-    """The transaction is in a block and was marked invalid there; `validation` says why."""
-
-    def __init__(self, code: str, tx_id: str, block: int, validation: str) -> None:
-        super().__init__(code, f"transaction {tx_id[:16]} is invalid in block {block}: {validation}", tx_id)
-        self.block = block
-        self.validation = validation
-
-
-class EventsError(PhaseError):
-    """The stream of events was lost, and no peer takes it up again."""
-
-
-def refusal_in(texts: Iterable[str]) -> AttestreeError | None:
-    """Find what chaincode, or the channel's policy, refused in what peers said; None if neither did."""
-    said = list(texts)
-    for text in said:
-        found = _chaincode_error(text)
-        if found is not None:
-            return error_from_message(*found)
-    for text in said:
-        if "access denied" in text.lower():
-            return AccessError(
-                "ACCESS_DENIED",
-                f"the channel does not admit this identity: {text[:300]}",
-                "Use an identity that the organisation's CA issued and has not revoked, within its time.",
-            )
-    return None
-
-
-def _chaincode_error(text: str) -> tuple[str, str] | None:
-    """Read the JSON object {"code", "message"} that a text of a peer ends with."""
-    start = text.find('{"code":')
-    if start < 0:
-        return None
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise what the Gateway client raises within in the project's classes; decorates functions, too."""
     try:
-        found = json.JSONDecoder().raw_decode(text[start:])[0]
-    except (ValueError, RecursionError):
-        return None
-    code, message = found.get("code"), found.get("message")
-    return (code, message) if isinstance(code, str) and isinstance(message, str) else None
+        yield
+    except GatewayError as error:
+        failure = PhaseError(error.code, error.cause, error.phase, error.tx_id, error.details)
+        failure.__cause__ = error
+        raise_failure(failure, error.refusal)
+
+
+def raise_failure(failure: PhaseError, refusal: Refusal | None) -> NoReturn:
+    """Raise what was refused, from the phase in which it was; or that the phase failed."""
+    if refusal is not None:
+        raise refused(refusal) from failure
+    raise failure
+
+
+def refused(refusal: Refusal) -> AttestreeError:
+    """Make the error that chaincode, or the channel, refused with."""
+    if refusal.code == ACCESS_DENIED:
+        return AccessError(
+            ACCESS_DENIED,
+            refusal.message,
+            "Use an identity that the organisation's CA issued and has not revoked, within its time.",
+        )
+    return error_from_message(refusal.code, refusal.message)

@@ -1,42 +1,16 @@
 """What every transport to the ledger does: evaluate, submit, read blocks, follow events.
 
-The Gateway client (executor/gateway.py) is the default; `--transport hfc` puts fabric-sdk-py behind the same
-interface. A refusal by chaincode is raised in the refusal's own class (protocol.errors), from the phase error
-that carries the transaction id and what each peer said; everything else is a LedgerError.
+The Gateway client (executor/ledger/gateway_transport.py) is the default; `--transport hfc` puts fabric-sdk-py
+behind the same interface. A refusal by chaincode is raised in the refusal's own class (protocol.errors), from
+the PhaseError that carries the transaction id and what each peer said; everything else is a LedgerError.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
-Argument = str | bytes
+from executor.ledger.gateway.values import Argument, ChaincodeEvent, ChainInfo, Receipt
 
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """A transaction that is on the ledger, and what chaincode answered."""
-
-    tx_id: str
-    block: int
-    answer: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ChainInfo:
-    """How far a peer's copy of the channel is: the next block number, and the hash of the last header."""
-
-    height: int
-    current: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ChaincodeEvent:
-    """What a committed, valid transaction announced."""
-
-    block: int
-    tx_id: str
-    name: str
-    payload: bytes
+__all__ = ["Argument", "ChainInfo", "ChaincodeEvent", "Receipt", "Transport"]
 
 
 class Transport(Protocol):

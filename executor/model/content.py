@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.errors import ModelError, altered
 from learning.actions import predictor
 from learning.ensemble import Ensemble

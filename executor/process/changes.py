@@ -12,7 +12,7 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
-from executor.ledger.proxies import Ledger, Submitted
+from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.process.names import msp_id
 from executor.process.output import subject_text, submitted
 from executor.reporting import json_option, reported

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from executor.ledger.proxies import Ledger, Submitted
+from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.output import table
 from executor.process.board import Board, headline
 from protocol.agreement.lifecycle import ProcessState

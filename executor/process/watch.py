@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.table import Table
 
 from executor.errors import DeadlineError, RoundError
-from executor.ledger.following import Announcement, Follower
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.follow import Announcement, Follower
 from executor.process.board import Board, headline
 from executor.process.output import COLUMNS, board_of, board_text, cells
 

@@ -14,15 +14,14 @@ from support.network import refusing_port
 
 from executor import exits
 from executor.caller import Caller
-from executor.gateway import Gateway
-from executor.ledger.commits import Deadlines
-from executor.ledger.errors import CommitStatusError, EndorseError, EvaluateError, SubmitError
-from executor.ledger.identity import Identity
-from executor.ledger.link import Link, Peer
-from executor.ledger.messages import common
-from executor.ledger.proxies import Ledger
-from executor.ledger.waiting import wait_until
-from executor.network import Network
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.errors import PhaseError
+from executor.ledger.follow import wait_until
+from executor.ledger.gateway import CommitStatusError, Deadlines, Gateway, Identity, Peer, SubmitError
+from executor.ledger.gateway.messages import common
+from executor.ledger.gateway.peer import Link
+from executor.ledger.gateway_transport import GatewayTransport
+from executor.network import CHANNEL, Network
 from protocol.digest import Digest
 from protocol.errors import AccessError, AttestreeError, StateError
 
@@ -47,6 +46,10 @@ def peer_of(live, organisation):
 
 def dead_peer(live, port):
     return replace(peer_of(live, "org1"), address=f"127.0.0.1:{port}")
+
+
+def transport_of(identity, peers, **more):
+    return GatewayTransport(Gateway(identity, peers, CHANNEL, **more))
 
 
 def identity_of(live, organisation, name):
@@ -80,13 +83,14 @@ def test_blocks_have_the_transaction_and_chain_together(scientist):
 def test_refusals_come_in_their_class_from_the_phase_that_failed(live, scientist):
     with pytest.raises(StateError) as read:
         scientist.images.get(IMAGE, unique("none"))
-    assert (read.value.code, type(read.value.__cause__)) == ("IMAGE_UNKNOWN", EvaluateError)
+    assert isinstance(read.value.__cause__, PhaseError)
+    assert (read.value.code, read.value.__cause__.phase) == ("IMAGE_UNKNOWN", "evaluate")
     version = unique("1")
     register(scientist, version)
     with pytest.raises(StateError) as written:
         register(scientist, version)
     phase = written.value.__cause__
-    assert (written.value.code, type(phase)) == ("IMAGE_EXISTS", EndorseError)
+    assert (written.value.code, phase.phase) == ("IMAGE_EXISTS", "endorse")
     assert phase.tx_id
     assert [detail.msp for detail in phase.details] == ["Org1MSP"]
     with Caller(live, "org1", "auditor").ledger() as auditor, pytest.raises(AccessError) as denied:
@@ -96,23 +100,21 @@ def test_refusals_come_in_their_class_from_the_phase_that_failed(live, scientist
 
 def test_an_identity_of_another_organisation_is_not_admitted(live):
     stranger = replace(identity_of(live, "org2", "data-scientist"), msp_id="Org1MSP")
-    with (
-        closing(Gateway(stranger, [peer_of(live, "org1")])) as client,
-        pytest.raises(AccessError) as raised,
-    ):
-        client.evaluate("image", "List")
-    assert raised.value.code == "ACCESS_DENIED"
-    with closing(Gateway(stranger, [peer_of(live, "org1")])) as client:
+    with transport_of(stranger, [peer_of(live, "org1")]) as client:
+        with pytest.raises(AccessError) as raised:
+            client.evaluate("image", "List")
+        assert raised.value.code == "ACCESS_DENIED"
         with pytest.raises(AccessError):
             client.submit("image", "Retire", "a", "1")
         with pytest.raises(AccessError):
             next(client.events("image", 0, 10))
-        with pytest.raises(AccessError):
-            client.commit_status("0" * 64)
+        with pytest.raises(CommitStatusError) as unread:
+            client.gateway.commit_status("0" * 64)
+        assert unread.value.refusal.code == "ACCESS_DENIED"
 
 
 def test_lists_are_followed_over_pages(live, monkeypatch):
-    monkeypatch.setattr("executor.ledger.proxy.PAGE", 2)
+    monkeypatch.setattr("executor.ledger.chaincodes.proxy.PAGE", 2)
     versions = [unique("1") for _ in range(3)]
     # Of an organisation that has not registered much else, or there would be hundreds of pages.
     with Caller(live, "org4", "data-scientist").ledger() as ledger:
@@ -147,7 +149,7 @@ def test_e2_a_dead_peer_is_passed_over(live, caplog):
     with (
         refusing_port() as port,
         Ledger(
-            Gateway(
+            transport_of(
                 identity_of(live, "org1", "data-scientist"),
                 [dead_peer(live, port), peer_of(live, "org2"), peer_of(live, "org3")],
             )
@@ -165,13 +167,14 @@ def test_e2_a_dead_peer_is_passed_over(live, caplog):
 def test_without_any_peer_the_ledger_is_unreachable(live):
     with (
         refusing_port() as port,
-        closing(Gateway(identity_of(live, "org1", "auditor"), [dead_peer(live, port)])) as client,
+        transport_of(identity_of(live, "org1", "auditor"), [dead_peer(live, port)]) as client,
     ):
-        with pytest.raises(EvaluateError) as read:
+        with pytest.raises(PhaseError) as read:
             client.evaluate("image", "List")
-        with pytest.raises(EndorseError) as written:
+        with pytest.raises(PhaseError) as written:
             client.submit("image", "Retire", "a", "1")
-    assert {read.value.code, written.value.code} == {"LEDGER_UNREACHABLE"}
+    assert (read.value.code, read.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
+    assert (written.value.code, written.value.phase) == ("LEDGER_UNREACHABLE", "endorse")
 
 
 class LosesAnswers(Link):
@@ -200,12 +203,12 @@ class Lost(grpc.RpcError):
 
 def test_e1_an_unknown_outcome_is_resolved_by_its_status(live):
     """The transaction is there, once, though its sender never heard so."""
-    with closing(Gateway.connect(live, "org1", "data-scientist")) as client:
-        client._links[0] = LosesAnswers(peer_of(live, "org1"))
+    with GatewayTransport.connect(live, "org1", "data-scientist") as client:
+        client.gateway._links[0] = LosesAnswers(peer_of(live, "org1"))
         version = unique("1")
         arguments = (IMAGE, version, str(MANIFEST), str(IMAGE_ID), REPOSITORY, "")
         receipt = client.submit("image", "Register", *arguments)
-        assert client.commit_status(receipt.tx_id).valid
+        assert client.gateway.commit_status(receipt.tx_id).valid
         history = list(Ledger(client).images.history(IMAGE, version))
     assert [change["tx"] for change in history] == [receipt.tx_id]
 
@@ -214,7 +217,7 @@ def test_a_transaction_that_was_never_ordered_is_unknown(live):
     quick = Deadlines(commit=2, another_look=0.5)
     peers = [peer_of(live, "org1"), peer_of(live, "org2")]
     with (
-        closing(Gateway(identity_of(live, "org1", "auditor"), peers, deadlines=quick)) as client,
+        Gateway(identity_of(live, "org1", "auditor"), peers, CHANNEL, quick) as client,
         pytest.raises(CommitStatusError) as raised,
     ):
         client.commit_status("ab" * 32)
@@ -222,13 +225,14 @@ def test_a_transaction_that_was_never_ordered_is_unknown(live):
 
 
 def test_an_altered_signature_is_rejected_and_writes_nothing(live):
-    with closing(Gateway.connect(live, "org1", "data-scientist")) as client:
+    with GatewayTransport.connect(live, "org1", "data-scientist") as client:
         version = unique("1")
         arguments = (IMAGE, version, str(MANIFEST), str(IMAGE_ID), REPOSITORY, "")
-        link, ready = client.endorse("image", "Register", *arguments)
-        ready.envelope.signature = client.identity.sign(b"something else")
+        gateway = client.gateway
+        ready = gateway.endorse(gateway.contract("image").propose("Register", *arguments))
+        ready.envelope.signature = gateway.identity.sign(b"something else")
         with pytest.raises(SubmitError) as raised:
-            client.order(link, ready)
+            gateway.order(ready)
         assert (raised.value.code, raised.value.tx_id) == ("SUBMIT_FAILED", ready.tx_id)
         with pytest.raises(StateError):
             Ledger(client).images.get(IMAGE, version)
@@ -236,12 +240,13 @@ def test_an_altered_signature_is_rejected_and_writes_nothing(live):
 
 def test_a_second_submission_of_one_transaction_changes_nothing(live):
     """Why asking is enough: even who sends twice writes once."""
-    with closing(Gateway.connect(live, "org1", "data-scientist")) as client:
+    with GatewayTransport.connect(live, "org1", "data-scientist") as client:
         version = unique("1")
         arguments = (IMAGE, version, str(MANIFEST), str(IMAGE_ID), REPOSITORY, "")
-        link, ready = client.endorse("image", "Register", *arguments)
-        first = client.order(link, ready)
-        assert client.order(link, ready) == first
+        gateway = client.gateway
+        ready = gateway.endorse(gateway.contract("image").propose("Register", *arguments))
+        first = gateway.order(ready)
+        assert gateway.order(ready) == first
         assert len(list(Ledger(client).images.history(IMAGE, version))) == 1
 
 
@@ -288,7 +293,7 @@ def test_threads_share_one_client(scientist):
 
 def test_a_wait_ends_with_the_event_that_fulfils_it(scientist, monkeypatch):
     # So that only an event can wake it, however slow the machine is.
-    monkeypatch.setattr("executor.ledger.waiting.HEARTBEAT", 3600)
+    monkeypatch.setattr("executor.ledger.follow.HEARTBEAT", 3600)
     version, process = unique("1"), unique("process")
     register(scientist, version)
     scientist.orchestration.create(specification(process, version, {"node90": "Org1MSP"}))
@@ -313,10 +318,10 @@ def test_a_wait_ends_with_the_event_that_fulfils_it(scientist, monkeypatch):
 
 
 def test_a_payload_of_several_megabytes_passes_and_one_beyond_the_limit_is_named(live):
-    with closing(Gateway.connect(live, "org1", "data-scientist")) as client:
+    with GatewayTransport.connect(live, "org1", "data-scientist") as client:
         with pytest.raises(AttestreeError) as large:
             client.submit("image", "Retire", "a", "1", transient={"x": bytes(8 << 20)})
         assert large.value.code == "IMAGE_UNKNOWN"
-        with pytest.raises(EndorseError) as beyond:
+        with pytest.raises(PhaseError) as beyond:
             client.submit("image", "Retire", "a", "1", transient={"x": bytes(101 << 20)})
-    assert beyond.value.code == "TRANSACTION_TOO_LARGE"
+    assert (beyond.value.code, beyond.value.phase) == ("TRANSACTION_TOO_LARGE", "endorse")

@@ -22,19 +22,14 @@ from support.network import refusing_port, run
 from support.player import Player
 
 from executor.errors import UsageError
-from executor.gateway import Gateway
-from executor.hfc.call import WORKER, Worker
-from executor.hfc.client import HfcTransport
-from executor.hfc.environment import hfc_python
-from executor.ledger.errors import (
-    CommitStatusError,
-    EndorseError,
-    EvaluateError,
-    SubmitError,
-)
-from executor.ledger.messages import common, proposal, transaction
-from executor.ledger.proxies import Ledger
-from executor.ledger.waiting import wait_until
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.errors import PhaseError
+from executor.ledger.follow import wait_until
+from executor.ledger.gateway.messages import common, proposal, transaction
+from executor.ledger.gateway_transport import GatewayTransport
+from executor.ledger.hfc.call import WORKER, Worker
+from executor.ledger.hfc.client import HfcTransport
+from executor.ledger.hfc.environment import hfc_python
 from executor.network import Network
 from protocol.errors import AttestreeError, StateError
 
@@ -57,8 +52,8 @@ def hfc(live: Network) -> HfcTransport:
 
 
 @pytest.fixture(scope="module")
-def gateway(live: Network) -> Iterator[Gateway]:
-    with Gateway.connect(live, "org1", "data-scientist") as opened:
+def gateway(live: Network) -> Iterator[GatewayTransport]:
+    with GatewayTransport.connect(live, "org1", "data-scientist") as opened:
         yield opened
 
 
@@ -74,7 +69,9 @@ def version(hfc: HfcTransport) -> str:
     return made
 
 
-def test_submit_returns_the_answer_the_block_and_the_transaction(hfc: HfcTransport, gateway: Gateway) -> None:
+def test_submit_returns_the_answer_the_block_and_the_transaction(
+    hfc: HfcTransport, gateway: GatewayTransport
+) -> None:
     made = unique("1")
     receipt = hfc.submit(*registration(made, "größer — 木"))
     assert json.loads(receipt.answer) == json.loads(gateway.evaluate("image", "Get", IMAGE, made))
@@ -83,7 +80,9 @@ def test_submit_returns_the_answer_the_block_and_the_transaction(hfc: HfcTranspo
     assert receipt.tx_id.encode() in gateway.block(receipt.block)
 
 
-def test_evaluate_and_history_are_the_gateways(hfc: HfcTransport, gateway: Gateway, version: str) -> None:
+def test_evaluate_and_history_are_the_gateways(
+    hfc: HfcTransport, gateway: GatewayTransport, version: str
+) -> None:
     for function in ("Get", "History"):
         assert hfc.evaluate("image", function, IMAGE, version) == gateway.evaluate(
             "image", function, IMAGE, version
@@ -91,7 +90,9 @@ def test_evaluate_and_history_are_the_gateways(hfc: HfcTransport, gateway: Gatew
     assert hfc.evaluate("image", "metadata") == gateway.evaluate("image", "metadata")
 
 
-def test_blocks_are_the_gateways_to_the_byte(hfc: HfcTransport, gateway: Gateway, version: str) -> None:
+def test_blocks_are_the_gateways_to_the_byte(
+    hfc: HfcTransport, gateway: GatewayTransport, version: str
+) -> None:
     height = gateway.chain_info().height
     assert hfc.chain_info().height >= height
     for number in (0, height - 1):
@@ -99,27 +100,27 @@ def test_blocks_are_the_gateways_to_the_byte(hfc: HfcTransport, gateway: Gateway
 
 
 def test_block_that_is_not_there_is_an_error(hfc: HfcTransport) -> None:
-    with pytest.raises(EvaluateError) as caught:
+    with pytest.raises(PhaseError) as caught:
         hfc.block(10**9)
-    assert caught.value.code == "EVALUATE_FAILED"
+    assert (caught.value.code, caught.value.phase) == ("EVALUATE_FAILED", "evaluate")
 
 
 def test_failed_endorsement_is_an_error_with_its_code(
-    hfc: HfcTransport, gateway: Gateway, version: str
+    hfc: HfcTransport, gateway: GatewayTransport, version: str
 ) -> None:
     height = gateway.chain_info().height
     with pytest.raises(StateError) as caught:
         hfc.submit(*registration(version))
     assert caught.value.code == "IMAGE_EXISTS"
     phase = caught.value.__cause__
-    assert isinstance(phase, EndorseError)
-    assert len(phase.tx_id) == 64
+    assert isinstance(phase, PhaseError)
+    assert (phase.phase, len(phase.tx_id)) == ("endorse", 64)
     assert {detail.msp for detail in phase.details} == {"Org1MSP", "Org2MSP", "Org3MSP", "Org4MSP"}
     for number in range(height, gateway.chain_info().height):
         assert phase.tx_id.encode() not in gateway.block(number)
 
 
-def test_refusals_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
+def test_refusals_are_the_gateways(hfc: HfcTransport, gateway: GatewayTransport) -> None:
     for call in (
         ("image", "Get", IMAGE, "never"),
         ("image", "Get"),
@@ -178,7 +179,7 @@ def test_trees_travel_as_transient_data(live: Network) -> None:
         receipt = hfc.submit(*as_text(call), **more)
         assert transient_maps(hfc.block(receipt.block))[receipt.tx_id] == {}
         committed_everywhere(receipt.tx_id)
-    with Gateway.connect(live, first.organisation, first.identity) as gateway:
+    with GatewayTransport.connect(live, first.organisation, first.identity) as gateway:
         question = ("execution-record", "Offers", process, first.identity, "0")
         assert hfc.evaluate(*question) == gateway.evaluate(*question)
         (slot,) = json.loads(gateway.evaluate(*question))["slots"]
@@ -197,7 +198,7 @@ def transient_maps(block: bytes) -> dict[str, dict[str, bytes]]:
     return found
 
 
-def test_events_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
+def test_events_are_the_gateways(hfc: HfcTransport, gateway: GatewayTransport) -> None:
     start = gateway.chain_info().height
     stream = hfc.events("image", start, 120)
     made = unique("1")
@@ -226,10 +227,10 @@ def test_events_are_the_gateways(hfc: HfcTransport, gateway: Gateway) -> None:
 
 
 def test_waiting_through_hfc_is_woken_by_an_event(
-    live: Network, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+    live: Network, gateway: GatewayTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that only an event can wake it, however slow the machine is.
-    monkeypatch.setattr("executor.ledger.waiting.HEARTBEAT", 3600)
+    monkeypatch.setattr("executor.ledger.follow.HEARTBEAT", 3600)
     process, checks = running_process(1), 0
     ledger = Ledger(HfcTransport.connect(live, "org1", "auditor"))
 
@@ -244,7 +245,7 @@ def test_waiting_through_hfc_is_woken_by_an_event(
     assert wait_until(ledger, process, aborted, 120) == "aborted"
 
 
-def test_events_of_blocks_to_come_end_in_time(hfc: HfcTransport, gateway: Gateway) -> None:
+def test_events_of_blocks_to_come_end_in_time(hfc: HfcTransport, gateway: GatewayTransport) -> None:
     """A peer that has not the block yet is no peer that fails."""
     beyond = gateway.chain_info().height + 10_000
     seconds = 6.0
@@ -254,7 +255,7 @@ def test_events_of_blocks_to_come_end_in_time(hfc: HfcTransport, gateway: Gatewa
 
 
 def test_reads_go_to_another_peer_and_a_majority_is_enough(
-    hfc: HfcTransport, gateway: Gateway, nowhere: str
+    hfc: HfcTransport, gateway: GatewayTransport, nowhere: str
 ) -> None:
     request = hfc._request("evaluate", 60, "image", "metadata")
     request["peers"][0]["address"] = nowhere
@@ -288,23 +289,23 @@ def test_too_few_endorsements_are_an_error(hfc: HfcTransport, nowhere: str) -> N
     request = hfc._request("submit", 60, "image", function, tuple(arguments))
     for peer in request["peers"][2:]:
         peer["address"] = nowhere
-    with Worker(request) as worker, pytest.raises(EndorseError) as caught:
+    with Worker(request) as worker, pytest.raises(PhaseError) as caught:
         worker.answer()
-    assert caught.value.code == "LEDGER_UNREACHABLE"
+    assert (caught.value.code, caught.value.phase) == ("LEDGER_UNREACHABLE", "endorse")
 
 
 def test_peer_whose_tls_certificate_another_authority_issued_is_not_spoken_to(hfc: HfcTransport) -> None:
     request = hfc._request("evaluate", 60, "image", "metadata")
     request["peers"] = [request["peers"][0] | {"tls_root": request["peers"][1]["tls_root"]}]
-    with Worker(request) as worker, pytest.raises(EvaluateError) as caught:
+    with Worker(request) as worker, pytest.raises(PhaseError) as caught:
         worker.answer()
-    assert caught.value.code == "LEDGER_UNREACHABLE"
+    assert (caught.value.code, caught.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
 
 
 def test_rejection_by_an_orderer_is_an_error(hfc: HfcTransport, tmp_path: Path) -> None:
     rejecting = Rejecting()
     made = unique("1")
-    with serving(orderer(rejecting), tmp_path) as address, pytest.raises(SubmitError) as caught:
+    with serving(orderer(rejecting), tmp_path) as address, pytest.raises(PhaseError) as caught:
         submit_to(hfc, address, made, 60)
     assert caught.value.code == "SUBMIT_FAILED"
     assert "BAD_REQUEST: not today" in caught.value.cause
@@ -317,7 +318,7 @@ def test_transaction_whose_orderer_died_has_an_unknown_outcome_and_is_sent_once(
     hfc: HfcTransport, tmp_path: Path
 ) -> None:
     dying = Dying()
-    with serving(orderer(dying), tmp_path) as address, pytest.raises(CommitStatusError) as caught:
+    with serving(orderer(dying), tmp_path) as address, pytest.raises(PhaseError) as caught:
         # Its verdict is waited for until the time is over; on a busy machine too it must be sent before.
         submit_to(hfc, address, unique("1"), 12)
     assert caught.value.code == "COMMIT_UNKNOWN"
@@ -330,9 +331,9 @@ def test_nested_message_of_a_hostile_peer_is_an_error_and_not_a_crash(
     hfc: HfcTransport, tmp_path: Path
 ) -> None:
     request = hfc._request("evaluate", 60, "image", "metadata")
-    with serving(nesting_peer, tmp_path) as address, pytest.raises(EvaluateError) as caught:
+    with serving(nesting_peer, tmp_path) as address, pytest.raises(PhaseError) as caught:
         ask(request | {"peers": [address]})
-    assert caught.value.code == "EVALUATE_FAILED"
+    assert (caught.value.code, caught.value.phase) == ("EVALUATE_FAILED", "evaluate")
     assert caught.value.details[0].msp == "ImpostorMSP"
 
 
@@ -350,7 +351,7 @@ def submit_to(hfc: HfcTransport, address: dict[str, str], version: str, seconds:
 
 def test_no_orderer_is_an_error(hfc: HfcTransport, nowhere: str) -> None:
     absent = hfc._request("submit", 5)["orderers"][0] | {"address": nowhere}
-    with pytest.raises(SubmitError) as caught:
+    with pytest.raises(PhaseError) as caught:
         submit_to(hfc, absent, unique("1"), 60)
     assert caught.value.code == "LEDGER_UNREACHABLE"
 

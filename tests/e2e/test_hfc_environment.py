@@ -7,7 +7,7 @@ import pytest
 
 from executor.errors import UsageError
 from executor.exits import USAGE, exit_code
-from executor.hfc import environment
+from executor.ledger.hfc import environment
 
 WHEEL = "six-1.17.0-py2.py3-none-any.whl"
 

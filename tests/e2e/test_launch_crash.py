@@ -29,7 +29,7 @@ from support.network import ROOT, run, until
 from support.operator import executing, told
 
 from executor.launch import round as steps
-from executor.ledger.execution import ExecutionRecord
+from executor.ledger.chaincodes.execution import ExecutionRecord
 from executor.sandbox.container import Container
 from protocol.digest import Digest
 from protocol.errors import AttestreeError

@@ -8,8 +8,8 @@ from typing import Any
 
 from executor.cli import main
 from executor.launch.store import NodeStore
-from executor.ledger.execution import ExecutionRecord
-from executor.ledger.models import Models
+from executor.ledger.chaincodes.execution import ExecutionRecord
+from executor.ledger.chaincodes.models import Models
 from executor.sandbox.container import Container
 
 INSTANTS: dict[str, tuple[str, type, str]] = {

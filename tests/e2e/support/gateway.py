@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import grpc
 
-from executor.ledger.errors import refusal_in
-from executor.ledger.identity import Identity
-from executor.ledger.link import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
-from executor.ledger.messages import common, gateway, orderer, proposal, response, transaction
-from executor.ledger.proposal import Proposal
+from executor.ledger.gateway.errors import refusal_in
+from executor.ledger.gateway.identity import Identity
+from executor.ledger.gateway.messages import common, gateway, orderer, proposal, response, transaction
+from executor.ledger.gateway.peer import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
+from executor.ledger.gateway.proposal import Proposal
 from executor.network import CHANNEL, Network
 
 __all__ = ["MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]

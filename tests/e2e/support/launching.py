@@ -26,8 +26,8 @@ from executor.image.publish import Publication, publish
 from executor.image.reference import Reference
 from executor.image.registry import Registry
 from executor.launch.store import NodeStore
-from executor.ledger.proxies import Ledger
-from executor.ledger.waiting import wait_until
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.follow import wait_until
 from executor.network import Network
 from executor.process.federation import load
 from experiments.data import synthetic

@@ -10,7 +10,8 @@ from executor.caller import Caller, caller_options, group_options
 from executor.cli import main as executor
 from executor.errors import DeadlineError, IntegrityError
 from executor.exits import exit_code
-from executor.ledger.errors import CommitError, EndorseError, EvaluateError, PeerDetail
+from executor.ledger.errors import PhaseError
+from executor.ledger.gateway import PeerDetail
 from executor.network import Network
 from executor.reporting import json_option, reported
 from protocol.errors import AccessError, SignatureError, StateError
@@ -121,8 +122,8 @@ ERRORS = [
     (SignatureError("SIGNATURE_INVALID", "by another key"), 11),
     (AccessError("ACCESS_ROLE", "an auditor"), 12),
     (StateError("PROCESS_UNKNOWN", "no such process"), 13),
-    (EndorseError("ENDORSE_FAILED", "no", "ab" * 32, [DETAIL]), 20),
-    (CommitError("LEDGER_CONFLICT", "ab" * 32, 7, "MVCC_READ_CONFLICT"), 21),
+    (PhaseError("ENDORSE_FAILED", "no", "endorse", "ab" * 32, [DETAIL]), 20),
+    (PhaseError("LEDGER_CONFLICT", "invalid in block 7", "commit", "ab" * 32), 21),
 ]
 
 
@@ -139,7 +140,7 @@ def test_an_error_ends_with_its_message_and_number(error, number):
 
 
 def test_transaction_and_peers_are_told():
-    error = EndorseError("ENDORSE_FAILED", "no", "ab" * 32, [DETAIL])
+    error = PhaseError("ENDORSE_FAILED", "no", "endorse", "ab" * 32, [DETAIL])
     assert "peer.org1:7051 (Org1MSP): it says no" in run(command=failing(error)).stderr
     refusal = StateError("PROCESS_UNKNOWN", "no such process")
     ran = run(command=failing(refusal, error))
@@ -149,7 +150,7 @@ def test_transaction_and_peers_are_told():
 
 
 def test_a_refused_read_names_no_transaction():
-    error = EvaluateError("EVALUATE_FAILED", "no", "ab" * 32, [DETAIL])
+    error = PhaseError("EVALUATE_FAILED", "no", "evaluate", "ab" * 32, [DETAIL])
     assert "transaction" not in run(command=failing(error)).stderr
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiments import robust
 from experiments.comparison import Plan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, make_topology, run_cases

@@ -61,7 +61,10 @@ def serving(
     directory: Path, relay: RecordingRelay, shares: bool = True
 ) -> Iterator[tuple[BrokerServer, socket.socket]]:
     path = directory / "broker.sock"
-    with BrokerServer(path, relay, shares) as broker, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner:
+    with (
+        BrokerServer(path, relay, shares) as broker,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as learner,
+    ):
         learner.settimeout(WAIT)
         learner.connect(str(path))
         yield broker, learner

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from executor.gateway import Gateway
-from executor.ledger import attempts
-from executor.ledger.identity import Identity
+from executor.ledger.gateway import Gateway, Identity, retry
 
 # The tests import the scripted peers, `peers`, from beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -39,6 +37,6 @@ def peers():
 @pytest.fixture
 def client(identity, peers, monkeypatch):
     """A client whose own peer is the first of `peers`, with long deadlines and short pauses."""
-    monkeypatch.setattr(attempts, "PAUSES", (0.001,) * 5)
+    monkeypatch.setattr(retry, "PAUSES", (0.001,) * 5)
     with Gateway(identity, [peer.peer for peer in peers], "channel", PATIENT) as made:
         yield made

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from google.protobuf import any_pb2
 
-from executor.ledger.commits import Deadlines
-from executor.ledger.link import Peer
-from executor.ledger.messages import common, gateway, gateway_service, proposal, response, transaction
+from executor.ledger.gateway.commits import Deadlines
+from executor.ledger.gateway.messages import common, gateway, gateway_service, proposal, response, transaction
+from executor.ledger.gateway.peer import Peer
 
 METHODS = ("Evaluate", "Endorse", "Submit", "CommitStatus", "ChaincodeEvents")
 VALID, CONFLICT, PHANTOM, POLICY = 0, 11, 12, 10

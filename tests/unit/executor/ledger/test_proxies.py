@@ -6,8 +6,8 @@ import pytest
 
 from chaincode.registry import contract
 from chaincode.shim.arguments import decode
-from executor.ledger.errors import EvaluateError
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.errors import PhaseError
 from executor.ledger.transport import Receipt
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -188,14 +188,14 @@ def test_trees_are_fetched_to_the_last():
 
 @pytest.mark.parametrize("answer", [[], "text", None, 3])
 def test_an_answer_of_another_form_is_refused(answer):
-    with pytest.raises(EvaluateError) as raised:
+    with pytest.raises(PhaseError) as raised:
         Ledger(Recorder(answer, answer)).images.get("a", "1")
     assert raised.value.code == "LEDGER_ANSWER"
 
 
 @pytest.mark.parametrize("page", [{}, {"items": {}, "bookmark": ""}, {"items": [], "bookmark": None}])
 def test_a_page_of_another_form_is_refused(page):
-    with pytest.raises(EvaluateError):
+    with pytest.raises(PhaseError):
         list(Ledger(Recorder(page)).images.list())
 
 

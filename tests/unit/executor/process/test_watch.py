@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from executor.errors import DeadlineError, RoundError
-from executor.ledger.proxies import Ledger
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
 from executor.process.watch import watch
 from protocol.agreement.lifecycle import ProcessState

@@ -1,0 +1,1 @@
+"""A typed proxy per chaincode, through any transport."""

@@ -1,0 +1,136 @@
+"""The execution-record chaincode: the evidence of every task."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from executor.ledger.chaincodes.proxy import PAGE, Proxy, R, Submitted
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.ledger.common import MAX_PAGE, HistoryEntry
+from protocol.ledger.estimators import EstimatorRecord, Lineage, SharedEstimators
+from protocol.ledger.record import LedgerRecord
+from protocol.ledger.tasks import (
+    HISTORIES,
+    CompletionReceipt,
+    Offers,
+    RefusalRecord,
+    ResultRecord,
+    ShareReceipt,
+    SlotRecord,
+    Standing,
+    TaskEvidence,
+    TaskRecord,
+)
+from protocol.task.opening import Opening, TaskId
+
+ANY_ITERATION = -1
+
+
+class ExecutionRecord(Proxy):
+    """What tasks committed to, what they signed, what that put on the ledger."""
+
+    chaincode = "execution-record"
+
+    def get_task(self, task: TaskId) -> TaskEvidence:
+        """Return a task with what it offered (`offered`) and what it came to (`outcome`)."""
+        return self._evaluate(TaskEvidence, "GetTask", *_parts(task))
+
+    def list_tasks(self, process: str, node: str = "") -> Iterator[TaskRecord]:
+        """Iterate over the tasks of a process, or of one node, by node and iteration."""
+        return self._items(TaskRecord, "ListTasks", process, node)
+
+    def list_refusals(self, process: str, node: str = "") -> Iterator[RefusalRecord]:
+        """Iterate over the refused starts of a process, or of one node, with their evidence."""
+        return self._items(RefusalRecord, "ListRefusals", process, node)
+
+    def artifacts(self, process: str, iteration: int = ANY_ITERATION) -> Iterator[ResultRecord]:
+        """Iterate over the results of a process's completed tasks, or of those of one iteration."""
+        return self._items(ResultRecord, "Artifacts", process, iteration)
+
+    def artifacts_of(
+        self, process: str, organisation: str, node: str = "", iteration: int = ANY_ITERATION
+    ) -> Iterator[ResultRecord]:
+        """Iterate over the results of one organisation (MSP id), of one of its nodes or tasks."""
+        return self._items(ResultRecord, "ArtifactsOf", process, organisation, node, iteration)
+
+    def slots(self, process: str, node: str) -> Iterator[SlotRecord]:
+        """Iterate over the slots of a node as they are now: what each sender offered it last."""
+        return self._items(SlotRecord, "Slots", process, node)
+
+    def offers(self, task: TaskId) -> Offers:
+        """Return what the neighbours offered in exactly this iteration, and who is missing."""
+        return self._evaluate(Offers, "Offers", *_parts(task))
+
+    def standing(self, process: str, node: str) -> Standing:
+        """Return a node's last completed iteration, state digest and next counter; null before."""
+        return self._evaluate(Standing, "Standing", process, node)
+
+    def last_result(self, process: str, node: str) -> ResultRecord:
+        """Return the result of a node's last completed task."""
+        return self._evaluate(ResultRecord, "LastResult", process, node)
+
+    def estimator(self, process: str, estimator: EstimatorId) -> EstimatorRecord:
+        """Return an estimator with its tree in base64 and its origin."""
+        return self._evaluate(EstimatorRecord, "Estimator", process, estimator)
+
+    def estimators(self, process: str, ids: Sequence[EstimatorId]) -> SharedEstimators:
+        """Return estimators by id, and the ids of those that were never shared."""
+        parts = [
+            self._evaluate(
+                SharedEstimators, "Estimators", process, [str(id_) for id_ in ids[first : first + MAX_PAGE]]
+            )
+            for first in range(0, len(ids), MAX_PAGE)
+        ]
+        return SharedEstimators(
+            tuple(estimator for part in parts for estimator in part.estimators),
+            tuple(id_ for part in parts for id_ in part.missing),
+        )
+
+    def lineage(self, process: str, estimator: EstimatorId) -> Lineage:
+        """Trace an estimator: its origin, every SHARE that offered it, its takers, its models."""
+        found = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, "")
+        while found.bookmark:
+            following = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, found.bookmark)
+            found = replace(following, offers=(*found.offers, *following.offers))
+        return found
+
+    def history(self, kind: str, parts: Sequence[str]) -> Iterator[HistoryEntry[LedgerRecord]]:
+        """Iterate over the changes of a task, slot, share, result or head, newest first."""
+        return self._history(HISTORIES.get(kind, LedgerRecord), "History", kind, list(parts))
+
+    def open_task(self, task: TaskId, opening: Opening) -> Submitted[TaskRecord]:
+        """Commit to the key, code, parameters and inputs of a task before anything runs."""
+        return self._submit(TaskRecord, "OpenTask", *_parts(task), opening.to_dict())
+
+    def share(self, task: TaskId, share: bytes, signature: bytes) -> Submitted[ShareReceipt]:
+        """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots."""
+        return self._signed(ShareReceipt, "Share", task, share, signature)
+
+    def complete(self, task: TaskId, result: bytes, signature: bytes) -> Submitted[CompletionReceipt]:
+        """Complete a task by its signed result, and advance the node in the process."""
+        return self._signed(CompletionReceipt, "Complete", task, result, signature)
+
+    def fail(self, task: TaskId, code: str, reason: str) -> Submitted[TaskRecord]:
+        """Close a task that came to nothing."""
+        return self._submit(TaskRecord, "Fail", *_parts(task), code, reason)
+
+    def expire(self, task: TaskId) -> Submitted[TaskRecord]:
+        """Close a task whose time is over."""
+        return self._submit(TaskRecord, "Expire", *_parts(task))
+
+    def refuse(self, task: TaskId, code: str, evidence: Mapping[str, Any]) -> Submitted[TaskRecord]:
+        """Record that the node refused to run a task, and what it found."""
+        return self._submit(TaskRecord, "Refuse", *_parts(task), code, dict(evidence))
+
+    def _signed(
+        self, kind: type[R], function: str, task: TaskId, raw: bytes, signature: bytes
+    ) -> Submitted[R]:
+        """Send a payload as transient data: it is in the write set anyway, and its digest is signed."""
+        field = "share" if kind is ShareReceipt else "result"
+        arguments = (*_parts(task), Digest.of(raw), signature.hex())
+        return self._submit(kind, function, *arguments, transient={field: raw})
+
+
+def _parts(task: TaskId) -> tuple[str, str, int]:
+    return task.process, task.node, task.iteration

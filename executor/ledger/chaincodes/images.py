@@ -1,0 +1,44 @@
+"""The image chaincode: which code may run."""
+
+from collections.abc import Iterator
+
+from executor.ledger.chaincodes.proxy import Proxy, Submitted
+from protocol.digest import Digest
+from protocol.ledger.common import HistoryEntry
+from protocol.ledger.images import ImageRecord
+
+
+class Images(Proxy):
+    """Image versions by name, each with its digests and its provenance."""
+
+    chaincode = "image"
+
+    def get(self, name: str, version: str) -> ImageRecord:
+        """Return the record of a version."""
+        return self._evaluate(ImageRecord, "Get", name, version)
+
+    def list(self, organisation: str = "") -> Iterator[ImageRecord]:
+        """Iterate over all versions by name, or over those one organisation (MSP id) registered."""
+        return self._items(ImageRecord, "List", organisation)
+
+    def history(self, name: str, version: str) -> Iterator[HistoryEntry[ImageRecord]]:
+        """Iterate over the changes of a version, newest first: tx, time and value."""
+        return self._history(ImageRecord, "History", name, version)
+
+    def register(  # noqa: PLR0917
+        self,
+        name: str,
+        version: str,
+        manifest_digest: Digest,
+        image_id: Digest,
+        repository: str,
+        description: str = "",
+    ) -> Submitted[ImageRecord]:
+        """Register a version of an image; a version is written once."""
+        return self._submit(
+            ImageRecord, "Register", name, version, manifest_digest, image_id, repository, description
+        )
+
+    def retire(self, name: str, version: str, reason: str = "") -> Submitted[ImageRecord]:
+        """Retire a version of the caller's organisation: it starts no new tasks."""
+        return self._submit(ImageRecord, "Retire", name, version, reason)

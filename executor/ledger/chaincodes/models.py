@@ -1,0 +1,73 @@
+"""The model chaincode: what a completed process left, and who may read it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from executor.ledger.chaincodes.proxy import PAGE, Proxy, Submitted
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.ledger.common import HistoryEntry
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.models import AccessRecord, ModelBrief, ModelMembers, ModelRecord, ModelTrees, ModelUses
+
+
+class Models(Proxy):
+    """Models by process and node, each with the organisations that may read it."""
+
+    chaincode = "model"
+
+    def get(self, process: str, node: str) -> ModelRecord:
+        """Return a model without its trees."""
+        return self._evaluate(ModelRecord, "Get", process, node)
+
+    def list(self, process: str = "") -> Iterator[ModelBrief]:
+        """Iterate over all models, or over those of one process, in brief."""
+        return self._items(ModelBrief, "List", process)
+
+    def members(self, process: str, node: str) -> ModelMembers:
+        """Return the ids and digests of a model's estimators."""
+        return self._evaluate(ModelMembers, "Members", process, node)
+
+    def trees(self, process: str, node: str) -> Iterator[SharedEstimator]:
+        """Iterate over a model's trees in its order."""
+        first, total = 0, 1
+        while first < total:
+            answer = self._evaluate(ModelTrees, "Trees", process, node, first, PAGE)
+            yield from answer.items
+            first, total = first + PAGE, answer.total
+
+    def access(self, process: str, node: str) -> AccessRecord:
+        """Return who may read a model, since when, and until when."""
+        return self._evaluate(AccessRecord, "Access", process, node)
+
+    def access_history(self, process: str, node: str) -> Iterator[HistoryEntry[AccessRecord]]:
+        """Iterate over the changes of a model's access, newest first."""
+        return self._history(AccessRecord, "AccessHistory", process, node)
+
+    def uses(self, process: str, estimator: EstimatorId) -> ModelUses:
+        """Return the nodes whose published models hold an estimator."""
+        return self._evaluate(ModelUses, "Uses", process, estimator)
+
+    def publish(  # noqa: PLR0917
+        self,
+        process: str,
+        node: str,
+        estimators: Sequence[EstimatorId],
+        digest: Digest,
+        metrics: Mapping[str, Any],
+        trees: bytes | None = None,
+    ) -> Submitted[ModelRecord]:
+        """Publish the node's last ensemble, with a share (share-v1) of those trees that were never shared."""
+        ids = [str(estimator) for estimator in estimators]
+        values = (process, node, ids, digest, dict(metrics))
+        if trees is None:
+            return self._submit(ModelRecord, "Publish", *values)
+        return self._submit(ModelRecord, "Publish", *values, Digest.of(trees), transient={"trees": trees})
+
+    def grant(self, process: str, node: str, organisation: str, expires: str = "") -> Submitted[AccessRecord]:
+        """Let an organisation (MSP id) read a model, by its owner."""
+        return self._submit(AccessRecord, "Grant", process, node, organisation, expires)
+
+    def revoke(self, process: str, node: str, organisation: str) -> Submitted[AccessRecord]:
+        """Take an organisation's access to a model away, by its owner."""
+        return self._submit(AccessRecord, "Revoke", process, node, organisation)

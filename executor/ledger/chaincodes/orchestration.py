@@ -1,0 +1,85 @@
+"""The orchestration chaincode: what was agreed, and how far each node is."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from executor.ledger.chaincodes.proxy import Proxy, Submitted
+from protocol.digest import Digest
+from protocol.ledger.common import HistoryEntry
+from protocol.ledger.processes import (
+    ChangeRecord,
+    ModelContext,
+    ProcessBrief,
+    ProcessRecord,
+    ProcessStatus,
+    TaskContext,
+)
+from protocol.task.opening import TaskId
+
+
+class Orchestration(Proxy):
+    """Processes, from the proposal to the end."""
+
+    chaincode = "orchestration"
+
+    def get(self, process: str) -> ProcessRecord:
+        """Return the record of a process."""
+        return self._evaluate(ProcessRecord, "Get", process)
+
+    def list(self, status: str = "") -> Iterator[ProcessBrief]:
+        """Iterate over all processes by id, or over those of one status, in brief."""
+        return self._items(ProcessBrief, "List", status)
+
+    def status(self, process: str) -> ProcessStatus:
+        """Return where a process stands: acceptances, current iteration, each node's progress."""
+        return self._evaluate(ProcessStatus, "Status", process)
+
+    def history(self, process: str) -> Iterator[HistoryEntry[ProcessRecord]]:
+        """Iterate over the changes of a process, newest first: tx, time and value."""
+        return self._history(ProcessRecord, "History", process)
+
+    def task_context(self, task: TaskId) -> TaskContext:
+        """Return all that a task is checked against."""
+        return self._evaluate(TaskContext, "TaskContext", task.process, task.node, task.iteration)
+
+    def model_context(self, process: str) -> ModelContext:
+        """Return who takes part in a process and whether it has ended."""
+        return self._evaluate(ModelContext, "ModelContext", process)
+
+    def create(self, specification: Mapping[str, Any]) -> Submitted[ProcessRecord]:
+        """Propose a process by its specification (docs/formats/process-v1.md)."""
+        return self._submit(ProcessRecord, "Create", dict(specification))
+
+    def accept(self, process: str, digest: Digest | None = None) -> Submitted[ProcessRecord]:
+        """Accept a proposed process for the caller's organisation; with a digest, only that specification."""
+        return self._submit(ProcessRecord, "Accept", process, "" if digest is None else digest)
+
+    def start(self, process: str) -> Submitted[ProcessRecord]:
+        """Start a process that every organisation has accepted."""
+        return self._submit(ProcessRecord, "Start", process)
+
+    def complete(self, process: str) -> Submitted[ProcessRecord]:
+        """End a process in which every active node has done its last iteration."""
+        return self._submit(ProcessRecord, "Complete", process)
+
+    def abort(self, process: str, reason: str) -> Submitted[ProcessRecord]:
+        """Give a proposed or running process up, for a reason that is kept."""
+        return self._submit(ProcessRecord, "Abort", process, reason)
+
+    def join(self, process: str, node: str, organisation: str, iteration: int) -> Submitted[ChangeRecord]:
+        """Let a node of an organisation (MSP id) take part from a coming iteration on."""
+        return self._submit(ChangeRecord, "Join", process, node, organisation, iteration)
+
+    def leave(self, process: str, node: str, iteration: int, reason: str = "") -> Submitted[ChangeRecord]:
+        """Take a node out from an iteration it has not completed on."""
+        return self._submit(ChangeRecord, "Leave", process, node, iteration, reason)
+
+    def change_topology(
+        self, process: str, iteration: int, topology: Mapping[str, Any]
+    ) -> Submitted[ChangeRecord]:
+        """Ask for, or agree to, another topology from a coming iteration on."""
+        return self._submit(ChangeRecord, "ChangeTopology", process, iteration, dict(topology))
+
+    def update_image(self, process: str, iteration: int, version: str) -> Submitted[ChangeRecord]:
+        """Ask for, or agree to, another version of the step's image from a coming iteration on."""
+        return self._submit(ChangeRecord, "UpdateImage", process, iteration, version)

@@ -1,0 +1,79 @@
+"""The default transport: the Gateway client on this network, its errors in the project's classes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+from executor.ledger.errors import translated
+from executor.ledger.gateway import Gateway
+from executor.ledger.identities import check_organisation, load_identity, peers_of
+from executor.ledger.transport import Argument, ChaincodeEvent, ChainInfo, Receipt
+from executor.network import CHANNEL, Network
+
+
+class GatewayTransport:
+    """A gateway behind the interface that the proxies use; threads may share it."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+
+    @classmethod
+    def connect(cls, network: Network, organisation: str, identity: str) -> Self:
+        """Act as a user of an organisation: through its own peer, or through others while that is down."""
+        check_organisation(network, organisation)
+        peers = peers_of(network, organisation)
+        return cls(Gateway(load_identity(network, organisation, identity), peers, CHANNEL))
+
+    @translated()
+    def evaluate(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
+        """Read: run a function on the first peer that answers, the organisation's own first."""
+        return self.gateway.contract(chaincode).evaluate(function, *arguments)
+
+    @translated()
+    def submit(
+        self,
+        chaincode: str,
+        function: str,
+        *arguments: Argument,
+        transient: Mapping[str, bytes] | None = None,
+    ) -> Receipt:
+        """Write: return once the transaction is valid in a block; one that others overtook is made anew."""
+        return self.gateway.contract(chaincode).submit(function, *arguments, transient=transient)
+
+    @translated()
+    def chain_info(self) -> ChainInfo:
+        """Return the height of the channel as the first peer that answers has it."""
+        return self.gateway.chain_info()
+
+    @translated()
+    def block(self, number: int) -> bytes:
+        """Return a block as serialized common.Block."""
+        return self.gateway.block(number)
+
+    def events(self, chaincode: str, start: int, seconds: float) -> "TranslatedEvents":
+        """Follow a chaincode's events from block `start` on; ends after `seconds`, or when closed."""
+        return TranslatedEvents(self.gateway, chaincode, start, seconds)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.gateway.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TranslatedEvents(Iterator[ChaincodeEvent]):
+    """A stream of events that fails in the project's classes; another thread may close it."""
+
+    def __init__(self, gateway: Gateway, chaincode: str, start: int, seconds: float) -> None:
+        self._stream = gateway.contract(chaincode).events(start, seconds)
+
+    @translated()
+    def __next__(self) -> ChaincodeEvent:
+        return next(self._stream)
+
+    def close(self) -> None:
+        """End the stream; a thread that waits for the next event is released."""
+        self._stream.close()

@@ -1,0 +1,50 @@
+"""With whose certificate and key the ledger is asked, and through whose peers, as the network has them."""
+
+from executor.errors import UsageError
+from executor.ledger.gateway import Identity, IdentityError, Peer
+from executor.network import Network
+
+
+def check_organisation(network: Network, organisation: str) -> None:
+    """Refuse an organisation that the network does not have."""
+    if organisation not in network.organisations:
+        known = ", ".join(network.organisations)
+        raise UsageError(
+            "ORGANISATION_UNKNOWN",
+            f"{organisation!r} is no organisation of {network.project}",
+            f"Choose one of {known}.",
+        )
+
+
+def load_identity(network: Network, organisation: str, name: str) -> Identity:
+    """Read a user's certificate and key; one that is not there is named with those that are."""
+    folder, msp_id = network.msp_folder(organisation, name), network.msp_id(organisation)
+    try:
+        return Identity.load(folder, msp_id)
+    except IdentityError as error:
+        if error.code != "IDENTITY_UNKNOWN":
+            remedy = "Enrol it again: remove its folder and run network/up.sh."
+            raise UsageError(error.code, error.cause, remedy) from error
+        users = folder.parent.parent
+        known = sorted(path.name for path in users.iterdir()) if users.is_dir() else []
+        remedy = f"Choose one of {', '.join(known)}." if known else "Bring the network up with network/up.sh."
+        raise UsageError(error.code, f"{msp_id} has no identity {name!r} here", remedy) from error
+
+
+def peers_of(network: Network, organisation: str) -> list[Peer]:
+    """Every organisation's peer, the organisation's own first, each under its own TLS authority."""
+    others = [name for name in network.organisations if name != organisation]
+    return [
+        Peer(network.peer_address(name), network.msp_id(name), _tls_ca(network, name))
+        for name in [organisation, *others]
+    ]
+
+
+def _tls_ca(network: Network, organisation: str) -> bytes:
+    path = network.folder(organisation) / "tlsca.pem"
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            "NETWORK_INCOMPLETE", f"{path} cannot be read: {error.strerror}", "Run network/up.sh."
+        ) from error

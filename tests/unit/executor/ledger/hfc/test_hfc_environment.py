@@ -1,0 +1,87 @@
+"""Where hfc's environment is, what it is made with, and who makes it."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from executor.errors import UsageError
+from executor.ledger.hfc import environment
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache directory of the test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("ATTESTREE_CACHE", str(folder))
+    return folder
+
+
+def test_python_that_hfc_cannot_run_on_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 12, 0, "final", 0))
+    monkeypatch.setenv("PATH", str(cache))
+    with pytest.raises(UsageError) as caught:
+        environment.hfc_python()
+    assert caught.value.code == "HFC_PYTHON"
+    assert "3.11" in caught.value.cause
+
+
+def test_newer_python_uses_the_right_one_beside_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = cache / "bin"
+    beside.mkdir(parents=True)
+    (beside / "python3.11").symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0, "final", 0))
+    monkeypatch.setenv("PATH", str(beside))
+    assert environment.base_python() == str(beside / "python3.11")
+
+
+def test_environment_whose_python_has_gone_is_made_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = cache / "hfc" / environment._key()
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/python").symlink_to(cache / "gone")
+    made = cache / "made"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin/python").symlink_to(sys.executable)
+    environment._move(made, home)
+    assert (home / "bin/python").exists()
+    assert environment.hfc_python() == home / "bin/python"
+
+
+def test_second_process_uses_what_a_faster_one_made(cache: Path) -> None:
+    home, made = cache / "hfc/key", cache / "made"
+    for folder in (home, made):
+        (folder / "bin").mkdir(parents=True)
+        shutil.copy(sys.executable, folder / "bin/python")
+    (home / "first").touch()
+    environment._move(made, home)
+    assert (home / "first").exists()
+
+
+def test_every_locked_package_has_a_hash_and_one_version() -> None:
+    for path in (environment.LOCKED, environment.BUILD):
+        requirements = [
+            requirement
+            for requirement in path.read_text().replace("\\\n", " ").splitlines()
+            if requirement and not requirement.startswith("#")
+        ]
+        assert requirements
+        assert all("==" in one and "--hash=sha256:" in one for one in requirements)
+
+
+def test_new_lock_makes_a_new_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = environment._key()
+    changed = tmp_path / "hfc.txt"
+    changed.write_bytes(environment.LOCKED.read_bytes() + b"#")
+    monkeypatch.setattr(environment, "LOCKED", changed)
+    assert environment._key() != before
+
+
+def test_cache_is_the_networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ATTESTREE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert environment._cache() == tmp_path / "attestree"
+    monkeypatch.setenv("ATTESTREE_CACHE", str(tmp_path / "own"))
+    assert environment._cache() == tmp_path / "own"

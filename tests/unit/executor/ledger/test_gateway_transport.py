@@ -1,0 +1,107 @@
+"""The Gateway client behind the project's interface: its failures and refusals in the project's classes."""
+
+import pytest
+from grpc import StatusCode
+from peers import CONFLICT, Failure, committed
+
+from executor import exits
+from executor.ledger.errors import PhaseError
+from executor.ledger.gateway import EndorseError, EvaluateError, EventsError
+from executor.ledger.gateway_transport import GatewayTransport
+from protocol.errors import AccessError, AttestreeError, StateError
+
+REFUSAL = 'chaincode response 400, {"code":"IMAGE_UNKNOWN","message":"a 1 is not registered"}'
+
+
+@pytest.fixture
+def transport(client):
+    return GatewayTransport(client)
+
+
+def test_answers_pass_unchanged(transport, peers):
+    assert transport.evaluate("image", "Get", "a", "1") == b'{"peer":"Org1MSP"}'
+    receipt = transport.submit("image", "Register", "a", transient={"secret": b"\x00\xff"})
+    assert (receipt.block, receipt.answer) == (7, b'{"done":true}')
+    assert receipt.tx_id == peers[0].asked["Submit"][0].transaction_id
+
+
+def test_a_refusal_comes_in_the_class_that_chaincode_raised_from_the_phase_that_failed(transport, peers):
+    failure = Failure(StatusCode.ABORTED, "see details", (("Org1MSP", REFUSAL),))
+    peers[0].then("Evaluate", failure).then("Endorse", failure)
+    with pytest.raises(StateError) as read:
+        transport.evaluate("image", "Get", "a", "1")
+    assert (read.value.code, read.value.cause) == ("IMAGE_UNKNOWN", "a 1 is not registered")
+    with pytest.raises(StateError) as written:
+        transport.submit("image", "Retire", "a", "1")
+    for raised, phase, method, of in (
+        (read, "evaluate", "Evaluate", EvaluateError),
+        (written, "endorse", "Endorse", EndorseError),
+    ):
+        found = raised.value.__cause__
+        assert isinstance(found, PhaseError)
+        assert (found.phase, found.tx_id) == (phase, peers[0].asked[method][0].transaction_id)
+        assert [(detail.msp, detail.message) for detail in found.details] == [("Org1MSP", REFUSAL)]
+        assert isinstance(found.__cause__, of)
+
+
+def test_cause_and_remedy_of_a_refusal_are_told_apart(transport, peers):
+    remedy = StateError("IMAGE_UNKNOWN", "x").remedy
+    text = REFUSAL.replace("registered", f"registered. {remedy}")
+    peers[0].then("Evaluate", Failure(StatusCode.UNKNOWN, text))
+    with pytest.raises(StateError) as raised:
+        transport.evaluate("image", "Get", "a", "1")
+    assert (raised.value.cause, raised.value.remedy) == ("a 1 is not registered", remedy)
+
+
+def test_a_code_of_a_newer_chaincode_is_kept(transport, peers):
+    peers[0].then("Evaluate", Failure(StatusCode.UNKNOWN, REFUSAL.replace("IMAGE_UNKNOWN", "NEWER_CODE")))
+    with pytest.raises(AttestreeError) as raised:
+        transport.evaluate("image", "Get", "a", "1")
+    assert (type(raised.value), raised.value.code) == (AttestreeError, "NEWER_CODE")
+
+
+def test_c16_an_identity_the_channel_does_not_admit_is_not_authorised(transport, peers):
+    denied = "error validating proposal: access denied: channel [channel] creator org [Org1MSP]"
+    peers[0].then("Evaluate", Failure(StatusCode.FAILED_PRECONDITION, denied, (("Org1MSP", denied),)))
+    with pytest.raises(AccessError) as raised:
+        transport.evaluate("image", "Get")
+    assert raised.value.code == "ACCESS_DENIED"
+    assert exits.exit_code(raised.value) == exits.NOT_AUTHORISED
+
+
+def test_e9_conflicts_without_end_have_an_exit_code_of_their_own(transport, peers):
+    peers[0].always("CommitStatus", committed(CONFLICT))
+    with pytest.raises(PhaseError) as raised:
+        transport.submit("orchestration", "Accept", "p")
+    assert (raised.value.code, raised.value.phase) == ("LEDGER_CONFLICT", "commit")
+    assert "MVCC_READ_CONFLICT" in raised.value.cause
+    assert exits.exit_code(raised.value) == exits.CONFLICT
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda t: t.chain_info(), lambda t: t.block(3), lambda t: t.evaluate("a", "B")]
+)
+def test_e2_peers_that_do_not_answer_are_an_unreachable_ledger(transport, peers, ask):
+    for peer in peers:
+        peer.always("Evaluate", Failure(StatusCode.UNAVAILABLE, "gone"))
+    with pytest.raises(PhaseError) as raised:
+        ask(transport)
+    assert (raised.value.code, raised.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
+    assert raised.value.remedy
+    assert [detail.msp for detail in raised.value.details] == ["Org1MSP", "Org2MSP"]
+    assert exits.exit_code(raised.value) == exits.LEDGER_UNREACHABLE
+
+
+def test_e11_a_stream_of_events_fails_in_the_projects_classes_and_ends_like_any_other(transport, peers):
+    for peer in peers:
+        peer.always("ChaincodeEvents", Failure(StatusCode.UNAVAILABLE, "gone"))
+    with pytest.raises(PhaseError) as lost:
+        next(transport.events("image", 4, 20))
+    assert (lost.value.code, lost.value.phase) == ("EVENTS_FAILED", "events")
+    peers[0].always("ChaincodeEvents", Failure(StatusCode.PERMISSION_DENIED, "no"))
+    with pytest.raises(AccessError) as denied:
+        next(transport.events("image", 4, 20))
+    assert isinstance(denied.value.__cause__.__cause__, EventsError)
+    stream = transport.events("image", 4, 20)
+    stream.close()
+    assert list(stream) == []
