@@ -16,7 +16,7 @@ DOMAIN = re.compile(r"attestree|estimator|ensemble|federat|anomal|learner|consor
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_shim_imports_nothing_of_this_project(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module]
             for module in modules:
@@ -25,4 +25,4 @@ def test_shim_imports_nothing_of_this_project(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_shim_holds_no_word_of_the_domain(path):
-    assert not DOMAIN.findall(path.read_text())
+    assert not DOMAIN.findall(path.read_text(encoding="utf-8"))

@@ -273,7 +273,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 
 
 def test_the_documented_fields_are_those_of_the_code():
-    text = (Path(__file__).parents[3] / "docs/formats/process-v1.md").read_text()
+    text = (Path(__file__).parents[3] / "docs/formats/process-v1.md").read_text(encoding="utf-8")
     record = Specification.from_dict(SPECIFICATION).to_dict()
     for title, fields in (
         ("Specification", record),
