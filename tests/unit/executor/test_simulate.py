@@ -1,6 +1,7 @@
 """`executor simulate` through its command line, on made-up rows."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from executor.cli import main
-from executor.experiment import robust
+from executor.experiment import paper, robust
 from executor.experiment.batch import run_cases
 from executor.experiment.engine import Bench, Case, make_topology
 from executor.experiment.paper import run_paper
@@ -197,7 +198,11 @@ def test_unknown_topology_is_refused() -> None:
             make_topology(name, ("a", "b"), 0)
 
 
-def test_paper_experiment_runs_on_any_rows() -> None:
+FEW = {"n_new": 3, "n_max": 12, "n_share": 3}
+
+
+def test_paper_experiment_runs_on_any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "paper_variant", partial(paper_variant, **FEW))
     steps: list[str] = []
     parts = split(synthetic(1000, 4, 0.1, seed=3))
     result = run_paper(parts, (0,), steps.append, rankings=("kernel", "random"))
@@ -209,7 +214,9 @@ def test_paper_experiment_runs_on_any_rows() -> None:
 
 
 def test_hostile_node_is_left_out_of_the_honest_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robust, "HOSTILE", 1)  # fewer nodes than in the experiment
+    monkeypatch.setattr(robust, "HOSTILE", 1)  # fewer nodes and trees than in the experiment
+    monkeypatch.setattr(robust, "paper_variant", partial(paper_variant, **FEW))
+    monkeypatch.setattr(robust, "Parameters", partial(Parameters, **FEW))
     parts = split(synthetic(600, 5, 0.1, seed=3), nodes=4, seed=1)
     result = run_robust(parts, (0,), lambda _: None, attacks=("zero", "one"))
     assert result.honest == [0, 2, 3]

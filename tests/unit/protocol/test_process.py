@@ -257,8 +257,9 @@ def test_whatever_replaces_a_part_is_refused_by_code_or_accepted_in_one_form(dat
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda i: st.lists(i) | st.dictionaries(st.text(), i),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+        max_leaves=12,
     )
 )
 def test_arbitrary_json_is_refused_by_code(record):
