@@ -14,7 +14,6 @@ import pytest
 import test_launch_integrity as altered
 from click.testing import CliRunner
 from docker import DockerClient
-from executor.launch.desk import TaskDesk
 from support.launching import (
     Launched,
     launch,
@@ -31,6 +30,7 @@ from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
 from executor import exits
 from executor.cli import main
+from executor.launch.relay import TaskRelay
 from executor.network import Network
 
 sys.path.insert(0, str(ROOT / "tests/unit/executor/ledger"))
@@ -132,7 +132,7 @@ def malformed_rows(scene: Scene) -> Launched:
 
 REACHED_HERE: dict[int, tuple[str | None, Callable[[Scene], Launched]]] = {
     exits.OK: (None, lambda scene: command("process", "status", scene.process)),
-    exits.USAGE: ("LAUNCH_OPTIONS", lambda scene: scene.launch("--rounds", "1", "--until-complete")),
+    exits.USAGE: ("LAUNCH_OPTIONS", lambda scene: scene.launch("--iterations", "1", "--until-complete")),
     exits.NOT_AUTHORISED: (
         "ACCESS_ROLE",
         lambda scene: command("image", "retire", scene.image, "--identity", "auditor"),
@@ -219,7 +219,7 @@ def test_31_a_container_that_is_not_its_profile_is_removed_and_never_started(
     assert any("/containers/create" in request for request in asked)
     assert not any("/start" in request for request in asked)
     task = task_of(process, "node01")
-    assert (task["state"], task["closed"]["code"]) == ("failed", "SANDBOX_MISMATCH")
+    assert (task.state, task.closed.code) == ("failed", "SANDBOX_MISMATCH")
     nothing_is_left(docker_client, process, "node01")
 
 
@@ -231,28 +231,28 @@ def test_40_data_that_changes_during_the_round_ends_it(
     original = (rows.parent / "node01.csv").read_text()
     path = tmp_path / "rows.csv"
     path.write_text(original)
-    honest = TaskDesk.task
+    honest = TaskRelay.task
 
-    def change_then_answer(desk: TaskDesk) -> Any:
+    def change_then_answer(desk: TaskRelay) -> Any:
         path.write_text(original + original.splitlines()[-1] + "\n")
         return honest(desk)
 
     with monkeypatch.context() as patched:
-        patched.setattr(TaskDesk, "task", change_then_answer)
+        patched.setattr(TaskRelay, "task", change_then_answer)
         ran = launch(process, "--node", "node01", "--data", str(path))
     assert (ran.code, ran.error["code"]) == (exits.DATA_UNUSABLE, "DATA_CHANGED")
     task = task_of(process, "node01")
-    assert (task["state"], task["closed"]["code"]) == ("failed", "DATA_CHANGED")
+    assert (task.state, task.closed.code) == ("failed", "DATA_CHANGED")
     nothing_is_left(docker_client, process, "node01")
 
     path.write_text(original.replace("x0", "renamed", 1))
     ran = launch(process, "--node", "node01", "--data", str(path))
     assert (ran.code, ran.error["code"]) == (exits.WRONG_STATE, "SCHEMA_MISMATCH")
-    assert task_of(process, "node01")["attempt"] == 1
+    assert task_of(process, "node01").attempt == 1
 
     path.write_text(original)
     launched(process, "--node", "node01", "--data", str(path))
-    assert task_of(process, "node01")["attempt"] == 2
+    assert task_of(process, "node01").attempt == 2
 
 
 def test_without_json_a_refusal_says_cause_and_remedy_on_standard_error(scene: Scene) -> None:

@@ -64,7 +64,7 @@ def test_what_is_submitted_can_be_evaluated(scientist):
     version = unique("1")
     done = register(scientist, version)
     assert done.answer == scientist.images.get(IMAGE, version)
-    assert done.answer["registered"]["tx"] == done.receipt.tx_id
+    assert done.answer.registered.tx == done.receipt.tx_id
     info = scientist.transport.chain_info()
     assert info.height > done.receipt.block
 
@@ -120,8 +120,8 @@ def test_lists_are_followed_over_pages(live, monkeypatch):
     with Caller(live, "org4", "data-scientist").ledger() as ledger:
         for version in versions:
             register(ledger, version)
-        images = [record["image"] for record in ledger.images.list("Org4MSP")]
-        found = [(image["name"], image["version"]) for image in images]
+        images = [record.image for record in ledger.images.list("Org4MSP")]
+        found = [(image.name, image.version) for image in images]
         assert len(found) == len(set(found)) >= 3
         assert {(IMAGE, version) for version in versions} <= set(found)
         assert not list(ledger.images.list("Org9MSP"))
@@ -157,7 +157,7 @@ def test_e2_a_dead_peer_is_passed_over(live, caplog):
     ):
         version = unique("1")
         done = register(ledger, version)
-        assert done.answer["registered"]["organisation"] == "Org1MSP"
+        assert done.answer.registered.organisation == "Org1MSP"
         assert ledger.images.get(IMAGE, version) == done.answer
         with closing(ledger.transport.events("image", done.receipt.block, 120)) as stream:
             assert next(stream).block == done.receipt.block
@@ -210,7 +210,7 @@ def test_e1_an_unknown_outcome_is_resolved_by_its_status(live):
         receipt = client.submit("image", "Register", *arguments)
         assert client.gateway.commit_status(receipt.tx_id).valid
         history = list(Ledger(client).images.history(IMAGE, version))
-    assert [change["tx"] for change in history] == [receipt.tx_id]
+    assert [change.tx for change in history] == [receipt.tx_id]
 
 
 def test_a_transaction_that_was_never_ordered_is_unknown(live):
@@ -271,9 +271,7 @@ def test_e9_organisations_that_accept_at_once_all_get_through(live, scientist):
             receipts = list(pool.map(accept, ledgers))
     assert len({receipt.tx_id for receipt in receipts}) == len(names)
     # Each organisation waited for its own peer; another's may be a block behind.
-    wait_until(
-        scientist, process, lambda: not scientist.orchestration.status(process)["missing"] or None, 120
-    )
+    wait_until(scientist, process, lambda: not scientist.orchestration.status(process).missing or None, 120)
 
 
 def _known(ledger, process):
@@ -287,7 +285,7 @@ def test_threads_share_one_client(scientist):
     versions = [unique("1") for _ in range(12)]
     with ThreadPoolExecutor(6) as pool:
         done = list(pool.map(lambda version: register(scientist, version), versions))
-    assert [one.answer["image"]["version"] for one in done] == versions
+    assert [one.answer.image.version for one in done] == versions
     assert max(Counter(one.receipt.tx_id for one in done).values()) == 1
 
 
@@ -301,8 +299,8 @@ def test_a_wait_ends_with_the_event_that_fulfils_it(scientist, monkeypatch):
 
     def running():
         found = scientist.orchestration.status(process)
-        checks.append(found["status"])
-        return found if found["status"] == "running" else None
+        checks.append(found.status)
+        return found if found.status == "running" else None
 
     def begin():
         scientist.orchestration.accept(process)
@@ -310,7 +308,7 @@ def test_a_wait_ends_with_the_event_that_fulfils_it(scientist, monkeypatch):
 
     with ThreadPoolExecutor(1) as pool:
         begun = pool.submit(begin)
-        assert wait_until(scientist, process, running, 120)["missing"] == []
+        assert wait_until(scientist, process, running, 120).missing == ()
         begun.result()
     assert checks[-1] == "running"
     # Asked once at first and once per event, not in a loop.

@@ -237,7 +237,7 @@ def test_waiting_through_hfc_is_woken_by_an_event(
     def aborted() -> str | None:
         nonlocal checks
         checks += 1
-        state = str(ledger.orchestration.get(process)["status"])
+        state = str(ledger.orchestration.get(process).status)
         if checks == 1:
             gateway.submit("orchestration", "Abort", process, "for a test")
         return state if state == "aborted" else None

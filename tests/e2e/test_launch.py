@@ -115,24 +115,24 @@ def test_two_organisations_learn_what_the_simulator_learns(
 
 def check_ledger(process: str, expected: Simulation) -> None:
     """Compare every round's share and ensemble, every shared tree's bytes, and the models."""
-    assert ledger().orchestration.status(process)["status"] == "completed"
+    assert ledger().orchestration.status(process).status == "completed"
     record = ledger("org1", "node01").execution
-    results = {(found["node"], found["iteration"]): found for found in record.artifacts(process)}
+    results = {(found.node, found.iteration): found for found in record.artifacts(process)}
     assert len(results) == len(RING) * ROUNDS
     for record_in_memory in expected.records:
         place = record_in_memory.node, record_in_memory.iteration
-        assert results[place]["ensemble_digest"] == str(digest_of(record_in_memory.ensemble)), place
-        offered = task_of(process, *place)["offered"]["ids"]
-        assert offered == [str(each) for each in record_in_memory.share.ids], place
+        assert results[place].ensemble_digest == digest_of(record_in_memory.ensemble), place
+        offered = task_of(process, *place).offered
+        assert offered is not None
+        assert offered.ids == record_in_memory.share.ids, place
     trees = {each.id: each.tree for ensemble in expected.ensembles().values() for each in ensemble}
     found = record.estimators(process, sorted(trees))
-    assert found["estimators"]
-    for entry in found["estimators"]:
-        raw = trees[EstimatorId.parse(entry["id"])].to_bytes()
-        assert base64.b64decode(entry["tree"]) == raw
-    models = {model["node"]: model for model in ledger().models.list(process)}
-    assert {node: model["digest"] for node, model in models.items()} == {
-        node: str(digest_of(ensemble)) for node, ensemble in expected.ensembles().items()
+    assert found.estimators
+    for entry in found.estimators:
+        assert base64.b64decode(entry.tree) == trees[entry.id].to_bytes()
+    models = {model.node: model for model in ledger().models.list(process)}
+    assert {node: model.digest for node, model in models.items()} == {
+        node: digest_of(ensemble) for node, ensemble in expected.ensembles().items()
     }
 
 
@@ -154,10 +154,10 @@ def test_the_same_round_run_twice_gives_byte_identical_trees(
     for node in RING:
         first, second = task_of(finished.process, node), task_of(again, node)
         for name in ("share", "created", "ensemble", "ensemble_digest"):
-            assert first["outcome"][name] == second["outcome"][name], (node, name)
-        assert first["offered"]["ids"] == second["offered"]["ids"]
-        assert first["opening"]["public_key"] != second["opening"]["public_key"]
-        assert first["opening"]["data"] != second["opening"]["data"]
+            assert getattr(first.outcome, name) == getattr(second.outcome, name), (node, name)
+        assert first.offered.ids == second.offered.ids
+        assert first.opening.public_key != second.opening.public_key
+        assert first.opening.data != second.opening.data
 
 
 def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
@@ -166,14 +166,14 @@ def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
     """Asynchronous first; then a node without neighbours that goes on from the published model."""
     nodes = {"node01": "org1", "node02": "org1"}
     first = running(learner, rows, nodes, synchronous=False, rounds=2)
-    (alone,) = launched(first, "--node", "node02", "--rounds", "2", "--data", str(rows))
+    (alone,) = launched(first, "--node", "node02", "--iterations", "2", "--data", str(rows))
     assert len(alone["rounds"]) == 2
     (taking,) = launched(first, "--node", "node01", "--until-complete", "--data", str(rows))
     assert taking["rounds"][0]["taken"] == 2
     assert taking["finished"]["process"] == "completed"
 
     model = ledger().models.get(first, "node01")
-    initial = {"process": first, "node": "node01", "digest": model["digest"]}
+    initial = {"process": first, "node": "node01", "digest": str(model.digest)}
     second = running(learner, rows, {"node01": "org1"}, topology="disconnected", initial_model=initial)
     words = ("--organisation", "org1", "--until-complete", "--data", str(rows), "--timeout", PATIENCE)
     ran = executor("launch", "--process", second, *words)
@@ -181,12 +181,12 @@ def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
     assert "node01" in ran.out
     assert "the process is completed" in ran.out
     task = task_of(second, "node01")
-    assert task["offered"] is None
-    before = {entry["id"] for entry in ledger().models.members(first, "node01")["estimators"]}
-    after = {entry["id"] for entry in task["outcome"]["ensemble"]}
+    assert task.offered is None
+    before = {member.id for member in ledger().models.members(first, "node01").estimators}
+    after = {member.id for member in task.outcome.ensemble}
     # Own trees go on counting where the model's end.
-    created = {entry["id"] for entry in task["outcome"]["created"]}
-    assert created == {f"node01/{counter:04}" for counter in range(6, 9)}
+    created = {member.id for member in task.outcome.created}
+    assert created == {EstimatorId("node01", counter) for counter in range(6, 9)}
     assert after <= before | created
     assert after & before
     assert after & created

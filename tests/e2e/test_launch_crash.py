@@ -28,13 +28,12 @@ from support.launching import (
 from support.network import ROOT, run, until
 from support.operator import executing, told
 
-from executor.launch import round as steps
+from executor.launch import task_run as steps
 from executor.ledger.chaincodes.execution import ExecutionRecord
 from executor.sandbox.container import Container
-from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
-from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.opening import TaskId, statement
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.share import Share
 
@@ -112,24 +111,24 @@ def check_nothing_is_doubled(process: str, rows: Path) -> None:
     record, expected = ledger("org1", "node01").execution, simulated(rows, tuple(NODES), iterations=2)
     reached(process, "completed")
     tasks = list(record.list_tasks(process))
-    assert [(task["node"], task["iteration"], task["state"]) for task in tasks] == [
+    assert [(task.node, task.iteration, task.state) for task in tasks] == [
         (node, iteration, "completed") for node in NODES for iteration in range(2)
     ]
     # Two of the instants come before the task is opened, one after it is completed.
-    assert tasks[0]["attempt"] == len(BEFORE_ITS_NEIGHBOUR) + len(AFTER_ITS_NEIGHBOUR) - 3
+    assert tasks[0].attempt == len(BEFORE_ITS_NEIGHBOUR) + len(AFTER_ITS_NEIGHBOUR) - 3
     assert len(list(record.artifacts(process))) == len(tasks)
     for task in tasks:
-        parts = [process, task["node"], str(task["iteration"])]
-        states = [entry["value"]["state"] for entry in record.history("task", parts)]
+        parts = [process, task.node, str(task.iteration)]
+        states = [entry.value.state for entry in record.history("task", parts)]
         assert states.count("completed") == 1
-        assert states.count("open") == task["attempt"]
+        assert states.count("open") == task.attempt
     for node, ensemble in expected.ensembles().items():
-        assert record.last_result(process, node)["ensemble_digest"] == str(digest_of(ensemble))
+        assert record.last_result(process, node).ensemble_digest == digest_of(ensemble)
         standing = record.standing(process, node)
-        assert standing["iteration"] == 1
-        assert standing["next_counter"] == 6
-        assert store_of(process, node).state(Digest.parse(standing["state"]))
-    assert [model["node"] for model in ledger().models.list(process)] == list(NODES)
+        assert standing.iteration == 1
+        assert standing.next_counter == 6
+        assert store_of(process, node).state(standing.state)
+    assert [model.node for model in ledger().models.list(process)] == list(NODES)
 
 
 def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
@@ -150,7 +149,7 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
         with pytest.raises(KilledError):
             launch(process, "--node", "node01", "--data", str(rows))
     opened = task_of(process, "node01")
-    assert opened["state"] == "open"
+    assert opened.state == "open"
     # Another host knows nothing of this journal: it waits until the task's time is over, and takes it then.
     store_of(process, "node01").ended()
     codes: list[str] = []
@@ -163,10 +162,10 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
     until(60, "the task expires", takes_over)
     assert codes[0] == "TASK_BUSY" or len(codes) == 1
     history = ledger().execution.history("task", [process, "node01", "0"])
-    states = [entry["value"]["state"] for entry in history][::-1]
+    states = [entry.value.state for entry in history][::-1]
     assert states[:3] == ["open", "expired", "open"]
 
-    share, opening = Share(()), Opening.from_dict(opened["opening"])
+    share, opening = Share(()), opened.opening
     signature = sign_statement(SigningKey(key), statement(task, opening, Action.SHARE, share.digest))
     with pytest.raises(AttestreeError) as refused:
         ledger("org1", "node01").execution.share(task, share.to_bytes(), signature)
@@ -185,7 +184,7 @@ def test_a_task_under_way_elsewhere_is_left_alone(
     store.ended()
     ran = launch(process, "--node", "node01", "--data", str(rows))
     assert (ran.code, ran.error["code"]) == (13, "TASK_BUSY")
-    assert task_of(process, "node01")["state"] == "open"
+    assert task_of(process, "node01").state == "open"
     # The journal is back, and with it the right to close the task; who ended it meanwhile does no harm.
     store.begin(journal)
     closed: list[str] = []
@@ -201,7 +200,7 @@ def test_a_task_under_way_elsewhere_is_left_alone(
     ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "1")
     assert closed[0] == "EXECUTOR_LOST"
     assert ran.error["code"] == closed[1]
-    assert task_of(process, "node01")["attempt"] == 2
+    assert task_of(process, "node01").attempt == 2
     nothing_is_left(docker_client, process, "node01")
 
 
@@ -219,5 +218,5 @@ def test_an_operator_who_stops_the_executor_finds_the_task_closed(
     assert launching.returncode == 1, out + err
     assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"
     task = task_of(process, "node01")
-    assert (task["state"], task["closed"]["code"]) == ("failed", "INTERRUPTED")
+    assert (task.state, task.closed.code) == ("failed", "INTERRUPTED")
     nothing_is_left(docker_client, process, "node01")

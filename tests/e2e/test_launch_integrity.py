@@ -20,7 +20,7 @@ from support.launching import (
 )
 
 from executor.image.registry import Registry
-from executor.launch import round as steps
+from executor.launch import task_run as steps
 from executor.network import Network
 from executor.sandbox.container import Container
 from protocol.digest import Digest
@@ -59,11 +59,11 @@ def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.
         ran = launch(process, "--data", str(rows), "--node", "node01")
     assert (ran.code, ran.error["code"]) == (10, "IMAGE_MISMATCH"), ran.out
     task = task_of(process, "node01")
-    assert (task["state"], task["opening"], task["closed"]["code"]) == ("refused", None, "IMAGE_MISMATCH")
+    assert (task.state, task.opening, task.closed.code) == ("refused", None, "IMAGE_MISMATCH")
     (refusal,) = ledger().execution.list_refusals(process)
-    assert (refusal["node"], refusal["iteration"], refusal["code"]) == ("node01", 0, "IMAGE_MISMATCH")
+    assert (refusal.node, refusal.iteration, refusal.code) == ("node01", 0, "IMAGE_MISMATCH")
     nothing_is_left(client, process, "node01")
-    return refusal["evidence"]
+    return refusal.evidence
 
 
 def test_a1_a_wrong_image_id_on_the_ledger_is_refused_and_recorded(
@@ -121,9 +121,9 @@ def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_run
     masked = {mount["Destination"]: mount["RW"] for mount in container["Mounts"] if mount["Type"] == "tmpfs"}
     assert masked == {"/data": False}
     task = task_of(process, "node01")
-    assert (task["state"], task["opening"]["image_id"]) == ("completed", str(surprising))
+    assert (task.state, task.opening.image_id) == ("completed", surprising)
     # What the dry run showed is what the task committed to.
-    assert task["opening"]["sandbox"] == plan["sandbox"]["digest"]
+    assert str(task.opening.sandbox) == plan["sandbox"]["digest"]
     assert {"destination": "/data", "kind": "tmpfs", "read_only": True} in plan["sandbox"]["profile"][
         "mounts"
     ]

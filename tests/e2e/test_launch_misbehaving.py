@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
-from executor.launch.desk import TaskDesk
 from support.altered_images import derived
 from support.launching import (
     Launched,
@@ -28,6 +27,7 @@ from support.launching import (
 )
 from support.network import ROOT
 
+from executor.launch.relay import TaskRelay
 from protocol.digest import Digest
 
 SCRIPT = ROOT / "tests/e2e/learners/misbehaving.py"
@@ -107,9 +107,9 @@ def test_each_misbehaviour_has_its_exit_code_and_its_code_on_the_ledger(
     assert ran.error["cause"]
     assert ran.error["remedy"]
     task = task_of(process, node)
-    assert (task["state"], task["closed"]["code"]) == ("failed", code)
-    assert task["outcome"] is None
-    assert (task["offered"] is not None) == (case == "f12")
+    assert (task.state, task.closed.code) == ("failed", code)
+    assert task.outcome is None
+    assert (task.offered is not None) == (case == "f12")
 
 
 def test_f1_f4_f5_f6_f7_every_door_of_the_sandbox_is_shut(misbehave: Any, process: str) -> None:
@@ -118,7 +118,7 @@ def test_f1_f4_f5_f6_f7_every_door_of_the_sandbox_is_shut(misbehave: Any, proces
     assert ran.code == 1
     assert "ended with 42" in ran.error["cause"], ran.error
     assert "doors tried: 12, open: none" in ran.error["remedy"]
-    assert task_of(process, "node01")["closed"]["code"] == "LEARNER_FAILED"
+    assert task_of(process, "node01").closed.code == "LEARNER_FAILED"
 
 
 def test_f7_f9_a_flooded_log_is_cut_and_none_of_it_reaches_the_ledger(misbehave: Any, process: str) -> None:
@@ -128,10 +128,10 @@ def test_f7_f9_a_flooded_log_is_cut_and_none_of_it_reaches_the_ledger(misbehave:
     assert len(ran.error["remedy"]) < 5000
     assert "zzz" in ran.error["remedy"]
     assert "\x1b" not in ran.error["remedy"]
-    closed = task_of(process, "node01")["closed"]
-    assert closed["code"] == "LEARNER_FAILED"
-    assert "zzz" not in closed["reason"]
-    assert "private row" not in closed["reason"]
+    closed = task_of(process, "node01").closed
+    assert closed.code == "LEARNER_FAILED"
+    assert "zzz" not in closed.reason
+    assert "private row" not in closed.reason
 
 
 def test_a_container_killed_while_it_waits_ends_the_round_at_once(
@@ -139,18 +139,18 @@ def test_a_container_killed_while_it_waits_ends_the_round_at_once(
 ) -> None:
     """Nobody may be made to wait for neighbours on behalf of a learner that is gone."""
     process = running(learner, rows, {"node01": "org1", "node02": "org1"})
-    waited = TaskDesk.slots
+    waited = TaskRelay.slots
 
-    def kill_first(desk: TaskDesk) -> Any:
+    def kill_first(relay: TaskRelay) -> Any:
         (container,) = containers_of(docker_client, process, "node01")
         docker_client.api.kill(container)
-        return waited(desk)
+        return waited(relay)
 
-    monkeypatch.setattr(TaskDesk, "slots", kill_first)
+    monkeypatch.setattr(TaskRelay, "slots", kill_first)
     ran = launch(process, "--node", "node01", "--data", str(rows))
     assert (ran.code, ran.error["code"]) == (1, "LEARNER_FAILED")
     assert "137" in ran.error["cause"]
-    assert task_of(process, "node01")["closed"]["code"] == "LEARNER_FAILED"
+    assert task_of(process, "node01").closed.code == "LEARNER_FAILED"
     nothing_is_left(docker_client, process, "node01")
 
 
@@ -163,7 +163,7 @@ def test_after_failures_the_node_completes(misbehave: Any, image: str, rows: Pat
     ran = misbehave("honest", process=process)
     assert ran.code == 0, ran.out
     task = task_of(process, "node01")
-    assert (task["state"], task["attempt"]) == ("completed", 3)
+    assert (task.state, task.attempt) == ("completed", 3)
     (summary,) = ran.answer["nodes"][0]["rounds"]
     check_lost_state(process, rows, Digest.parse(summary["state"]))
 
@@ -179,4 +179,4 @@ def check_lost_state(process: str, rows: Path, digest: Digest) -> None:
         ran = launch(process, "--node", "node01", "--data", str(rows))
         assert (ran.code, ran.error["code"]) == (13, code)
         path.write_bytes(kept)
-    assert [task["iteration"] for task in ledger().execution.list_tasks(process, "node01")] == [0]
+    assert [task.iteration for task in ledger().execution.list_tasks(process, "node01")] == [0]

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
-from executor.launch.desk import TaskDesk
 from support.launching import (
     blocks_since,
     containers_of,
@@ -28,7 +27,8 @@ from support.launching import (
     task_of,
 )
 
-from executor.launch import round as steps
+from executor.launch import task_run as steps
+from executor.launch.relay import TaskRelay
 from executor.sandbox.profile import ROWS, SOCKET, STATE
 from protocol.digest import Digest
 from protocol.signing import SigningKey
@@ -143,13 +143,13 @@ def test_b8_the_private_key_is_nowhere_during_and_after_a_round(
             each.look_at_files(store)
 
     def looking(verb: str, look: Callable[[], None]) -> None:
-        honest = getattr(TaskDesk, verb)
+        honest = getattr(TaskRelay, verb)
 
-        def answer(desk: TaskDesk, *given: Any) -> Any:
+        def answer(relay: TaskRelay, *given: Any) -> Any:
             look()
-            return honest(desk, *given)
+            return honest(relay, *given)
 
-        monkeypatch.setattr(TaskDesk, verb, answer)
+        monkeypatch.setattr(TaskRelay, verb, answer)
 
     # The learner has its key before it asks for its task, and uses it before it shares and completes.
     for verb in ("task", "share", "complete"):
@@ -157,7 +157,7 @@ def test_b8_the_private_key_is_nowhere_during_and_after_a_round(
     looking("complete", lambda: search.look_at_files(rows.parent, *TEMPORARY))
     ran = launch(process, "--node", "node01", "--data", str(rows))
     assert ran.code == 0, ran.out
-    assert task_of(process, "node01")["opening"]["public_key"] == f"ed25519:{public.hex()}"
+    assert str(task_of(process, "node01").opening.public_key) == f"ed25519:{public.hex()}"
 
     search.look("stdout", ran.out.encode())
     search.look("stderr", ran.err.encode())

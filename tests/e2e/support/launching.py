@@ -12,7 +12,6 @@ from typing import Any
 
 from click.testing import CliRunner
 from docker import DockerClient
-from executor.launch.rounds import labels_of
 from support.channel import unique
 from support.images import one_at_a_time
 from support.network import run, until
@@ -25,6 +24,7 @@ from executor.image.build import build
 from executor.image.publish import Publication, publish
 from executor.image.reference import Reference
 from executor.image.registry import Registry
+from executor.launch.session import labels_of
 from executor.launch.store import NodeStore
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import wait_until
@@ -38,6 +38,7 @@ from learning.simulator import Member, Simulation, simulate
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger.tasks import TaskEvidence
 from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
 
@@ -111,7 +112,7 @@ def ledger(organisation: str = "org1", identity: str = "auditor") -> Ledger:
     return _speaker(organisation, identity)
 
 
-def task_of(process: str, node: str, iteration: int = 0) -> dict[str, Any]:
+def task_of(process: str, node: str, iteration: int = 0) -> TaskEvidence:
     """A task with what it offered and came to."""
     return ledger().execution.get_task(TaskId(process, node, iteration))
 
@@ -193,7 +194,7 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
     for organisation in organisations:
         reached(process, "proposed", organisation)
         ledger(organisation, "data-scientist").orchestration.accept(process, specification.digest)
-    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process)["missing"] or None, 60)
+    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process).missing or None, 60)
     ledger("org1", "data-scientist").orchestration.start(process)
     for organisation in organisations:
         reached(process, "running", organisation)
@@ -206,7 +207,7 @@ def reached(process: str, status: str, organisation: str = "org1") -> None:
 
     def check() -> bool | None:
         try:
-            return here.orchestration.status(process)["status"] == status or None
+            return here.orchestration.status(process).status == status or None
         except StateError:
             return None
 

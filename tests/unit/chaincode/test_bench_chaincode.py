@@ -53,7 +53,7 @@ def test_scenarios_are_named_by_what_they_do(load):
 
 
 def test_the_npm_lock_has_a_hash_for_every_package_and_names_no_registry():
-    lock = json.loads((ROOT / "bench/peers/node/package-lock.json").read_text())
+    lock = json.loads((ROOT / "bench/peers/node/package-lock.json").read_text(encoding="utf-8"))
     packages = {name: entry for name, entry in lock["packages"].items() if name}
     assert packages["node_modules/fabric-shim"]["version"] == "2.5.8"
     for name, entry in packages.items():
@@ -63,8 +63,8 @@ def test_the_npm_lock_has_a_hash_for_every_package_and_names_no_registry():
 
 def test_every_go_module_of_the_comparison_has_its_hash():
     folder = ROOT / "bench/peers/go"
-    needed = re.findall(r"^\t(\S+) (v\S+)", (folder / "go.mod").read_text(), re.MULTILINE)
-    sums = (folder / "go.sum").read_text()
+    needed = re.findall(r"^\t(\S+) (v\S+)", (folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+    sums = (folder / "go.sum").read_text(encoding="utf-8")
     assert ("github.com/hyperledger/fabric-chaincode-go/v2", "v2.3.0") in needed
     for module, version in needed:
         assert f"{module} {version}" in sums, module

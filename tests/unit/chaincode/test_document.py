@@ -15,7 +15,7 @@ PAGE = document.document()
 
 
 def test_the_page_is_current():
-    assert document.FILE.read_text() == PAGE, "run: python -m chaincode.document"
+    assert document.FILE.read_text(encoding="utf-8") == PAGE, "run: python -m chaincode.document"
 
 
 def test_the_four_chaincodes_are_documented():
@@ -41,6 +41,6 @@ def test_every_kind_of_key_belongs_to_exactly_one_chaincode():
 
 def test_every_code_of_the_shim_is_documented():
     folder = Path(shim.__file__).parent
-    source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")))
     raised = re.findall(r'(?:^    code = |Error\(\s*|encode_error\()"([A-Z_]+)"', source, re.MULTILINE)
     assert {*raised, "CALL_REFUSED"} == document.SHIM_CODES.keys()

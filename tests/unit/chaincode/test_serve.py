@@ -96,7 +96,7 @@ def test_service_answers_its_check_serves_a_peer_and_stops_on_sigterm(settings, 
     path = settings()
     with service(path) as running:
         assert main(["--config", str(path), "--check"]) == 0
-        address = json.loads(path.read_text())["chaincodes"][0]["listen"]
+        address = json.loads(path.read_text(encoding="utf-8"))["chaincodes"][0]["listen"]
         credentials = grpc.ssl_channel_credentials(authority.pem, *authority.issue("peer"))
         peer = serve.connect(address, credentials)
         assert peer.ready.wait(WAIT)

@@ -10,12 +10,12 @@ NUMBERS = {value for name, value in vars(exits).items() if name.isupper() and ty
 
 
 def test_the_table_lists_exactly_the_constants() -> None:
-    listed = re.findall(r"^\| \[(\d+)\]\(#([^)]+)\) \|", PAGE.read_text(), re.MULTILINE)
+    listed = re.findall(r"^\| \[(\d+)\]\(#([^)]+)\) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [int(number) for number, _ in listed] == sorted(NUMBERS)
 
 
 def test_every_code_has_a_section_that_its_row_leads_to() -> None:
-    text = PAGE.read_text()
+    text = PAGE.read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| \[(\d+)\]\(#([^)]+)\) \|", text, re.MULTILINE))
     sections = dict(re.findall(r"^## (\d+) (.+)$", text, re.MULTILINE))
     assert set(rows) == set(sections)
@@ -24,7 +24,7 @@ def test_every_code_has_a_section_that_its_row_leads_to() -> None:
 
 
 def test_every_section_says_something() -> None:
-    parts = re.split(r"^## .+$", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    parts = re.split(r"^## .+$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert len(parts) == len(NUMBERS)
     assert all(len(part.split()) > 10 for part in parts)
 

@@ -78,7 +78,7 @@ def test_results_are_written(rows_csv: Path, tmp_path: Path) -> None:
     options = ("--threshold", "0.3", "--threshold", "home", "--async", "--out", str(tmp_path))
     assert simulate(rows_csv, *options).exit_code == 0
     assert {p.name for p in tmp_path.iterdir()} == {"variants.csv", "differences.csv", "simulate.md"}
-    assert (tmp_path / "variants.csv").read_text().startswith("variant,topology,attack,bacc")
+    assert (tmp_path / "variants.csv").read_text(encoding="utf-8").startswith("variant,topology,attack,bacc")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_table_is_aligned_markdown() -> None:
 
 def test_csv_numbers_read_back_exactly(tmp_path: Path) -> None:
     write_csv(tmp_path / "deep" / "t.csv", ("x",), [(0.1 + 0.2,)])
-    assert (tmp_path / "deep" / "t.csv").read_text() == "x\n0.30000000000000004\n"
+    assert (tmp_path / "deep" / "t.csv").read_text(encoding="utf-8") == "x\n0.30000000000000004\n"
 
 
 def test_page_parts_are_replaced_one_by_one(tmp_path: Path) -> None:

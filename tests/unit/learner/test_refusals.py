@@ -386,6 +386,6 @@ def test_without_a_broker_there_is_no_round(tmp_path):
 
 
 def test_every_exit_code_is_documented():
-    page = (Path(__file__).parents[3] / "docs/formats/broker-v1.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/formats/broker-v1.md").read_text(encoding="utf-8")
     documented = [int(number) for number in re.findall(r"^\| (\d+) \| ", page, re.MULTILINE)]
     assert documented == [code.value for code in Exit]

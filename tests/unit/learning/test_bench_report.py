@@ -38,7 +38,7 @@ def test_a_section_is_replaced_in_place_and_others_stay(report, tmp_path):
     report.Report("One", {"old": 1.0}).write_section(page, "one")
     report.Report("Two", {"two": 2.0}).write_section(page, "two")
     report.Report("One", {"new": 3.0}).write_section(page, "one")
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "old" not in text
     assert text.index("new") < text.index("## Two")
     assert text.count("<!-- one: begin -->") == 1

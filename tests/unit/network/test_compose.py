@@ -9,7 +9,7 @@ import yaml
 from executor.network import Network
 
 ROOT = Path(__file__).resolve().parents[3]
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 

@@ -39,6 +39,7 @@ from protocol.trees.share import Share, ShareLimits
 from protocol.trees.tree import Tree, TreeLimits
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"
+PAGE = (FORMATS / "errors.md").read_text(encoding="utf-8")
 LIMITS = TreeLimits(2, max_internal=1, max_depth=1)
 KEY = SigningKey(bytes(range(32)))
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
@@ -193,14 +194,16 @@ def test_the_code_is_reached_with_its_class_cause_and_remedy(code):
 @pytest.mark.parametrize("code", TABLE)
 def test_the_documentation_says_what_the_table_says(code):
     rows = re.findall(
-        r"^\| `(\w+)` \| (\w+) \| .+ \| (.+) \|$", (FORMATS / "errors.md").read_text(), re.MULTILINE
+        r"^\| `(\w+)` \| (\w+) \| .+ \| (.+) \|$",
+        PAGE,
+        re.MULTILINE,
     )
     documented = {row[0]: (row[1], row[2]) for row in rows}
     assert documented[code] == (TABLE[code].error.__name__, TABLE[code].remedy)
 
 
 def test_nothing_is_documented_that_the_table_does_not_have():
-    documented = re.findall(r"^\| `(\w+)` \|", (FORMATS / "errors.md").read_text(), re.MULTILINE)
+    documented = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     assert documented == list(TABLE)
 
 

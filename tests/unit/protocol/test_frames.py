@@ -17,7 +17,9 @@ from protocol.task.opening import Opening, TaskId
 
 GOLDEN = {
     case["name"]: case
-    for case in json.loads((Path(__file__).parents[2] / "golden" / "broker-v1.json").read_text())
+    for case in json.loads(
+        (Path(__file__).parents[2] / "golden" / "broker-v1.json").read_text(encoding="utf-8")
+    )
 }
 VERBS = [verb.value for verb in Verb]
 SIGNATURE = bytes(range(64))

@@ -128,6 +128,6 @@ def test_a_key_this_module_would_not_build_is_refused(key):
 
 
 def test_the_documentation_has_the_same_kinds():
-    page = (Path(__file__).parents[3] / "docs" / "formats" / "keys-v1.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "keys-v1.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
     assert {kind: tuple(parts.split(", ")) for kind, parts in documented} == keys.KINDS

@@ -82,7 +82,7 @@ def test_another_life_cycle_s_transition_is_refused():
 
 
 def test_the_documentation_has_the_same_tables():
-    page = (Path(__file__).parents[3] / "docs" / "formats" / "lifecycle-v1.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "lifecycle-v1.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| ([\w-]+) \| (\w+) \| (\w+) \|$", page, re.MULTILINE)
     rows = [tuple(map(str, row)) for lifecycle in LIFECYCLES for row in lifecycle.table]
     assert [row for row in documented if row[0] != "transition"] == rows

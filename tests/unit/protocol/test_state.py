@@ -17,8 +17,8 @@ from protocol.trees.share import Share
 from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
 HERE = Path(__file__).parents[2] / "golden"
-GOLDEN = json.loads((HERE / "state-v1.json").read_text())
-TREES = {case["name"]: case for case in json.loads((HERE / "estimator-v1.json").read_text())}
+GOLDEN = json.loads((HERE / "state-v1.json").read_text(encoding="utf-8"))
+TREES = {case["name"]: case for case in json.loads((HERE / "estimator-v1.json").read_text(encoding="utf-8"))}
 LIMITS = TreeLimits(n_features=3)
 LEAF = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
 STUMP = Tree.from_arrays([2, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0.25, 1.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from protocol.errors import TableError
 from protocol.task.table import Table
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "table-v1.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "table-v1.json").read_text(encoding="utf-8"))
 TABLE = Table(np.array([[0.5, np.nan], [-1.0, 2.0]], np.float32), np.array([0, 1]))
 
 

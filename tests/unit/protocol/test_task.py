@@ -33,7 +33,7 @@ RESULT = TaskResult(
     DIGESTS[3],
     {"auc": "0.97", "rows": 284807},
 )
-PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "task-v1.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "task-v1.md").read_text(encoding="utf-8")
 
 
 def code_of(call, *arguments, **more):

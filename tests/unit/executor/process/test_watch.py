@@ -15,6 +15,7 @@ from executor.process.watch import watch
 from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 
+WAIT = 60
 STATUS = ProcessStatus(
     process="p",
     status=ProcessState.RUNNING,
@@ -85,7 +86,7 @@ ANOTHER = ("orchestration", "ProcessAborted", {"process": "q", "organisation": "
 
 
 def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", 10, as_json=True)
+    watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", WAIT, as_json=True)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == ["Snapshot", "ProcessCompleted", "End"]
     assert lines[0] == {"event": "Snapshot", **STATUS.to_dict(), "tasks": []}
@@ -94,14 +95,16 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, as_json=False)
     out = capsys.readouterr().out
     assert "p is completed\np: completed, iterations 0 to 0, 1 of 1 nodes done\n" in out
 
 
 def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", 10, as_json=False)
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}.items():
+        monkeypatch.setenv(name, value)
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, as_json=False)
     out = capsys.readouterr().out
     assert "p: completed, iterations 0 to 0, 1 of 1 nodes done" in out
     assert "node01" in out
@@ -109,7 +112,7 @@ def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RoundError, match="PROCESS_ABORTED"):
-        watch(Ledger(Announcing(STATUS, ABORTED)), "p", 10, as_json=False)
+        watch(Ledger(Announcing(STATUS, ABORTED)), "p", WAIT, as_json=False)
     assert "p is aborted by Org1MSP" in capsys.readouterr().out
 
 

@@ -64,7 +64,7 @@ def test_every_locked_package_has_a_hash_and_one_version() -> None:
     for path in (environment.LOCKED, environment.BUILD):
         requirements = [
             requirement
-            for requirement in path.read_text().replace("\\\n", " ").splitlines()
+            for requirement in path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
             if requirement and not requirement.startswith("#")
         ]
         assert requirements
