@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PROJECT = os.environ.setdefault("ATTESTREE_PROJECT", "attestree")
 
 
-def run(*command: str, seconds: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str, seconds: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command from the repository's root and return what it did."""
     return subprocess.run(
         command,
@@ -29,7 +29,7 @@ def run(*command: str, seconds: float = 300, **environment: str) -> subprocess.C
     )
 
 
-def done(*command: str, seconds: float = 300, **environment: str) -> str:
+def done(*command: str, seconds: float = 600, **environment: str) -> str:
     """Run a command that must succeed and return its standard output."""
     ran = run(*command, seconds=seconds, **environment)
     assert ran.returncode == 0, (

@@ -29,7 +29,7 @@ def own_network(name: str, *, interrupted_at: str = "") -> Iterator[Network]:
         try:
             if interrupted_at:
                 _interrupt_at(interrupted_at, "network/up.sh", *SIZE)
-            done("network/up.sh", *SIZE, seconds=600)
+            done("network/up.sh", *SIZE)
             yield Network.load()
         finally:
             done("network/down.sh", "--purge")
