@@ -119,8 +119,8 @@ def simulate(**chosen: Any) -> None:
         write_comparison,
     )
 
-    table = _table(chosen)
     plan = _plan(chosen)
+    table = _table(chosen)
     splits = plan.splits(table)
     with Progress(plan.pieces(splits)) as progress:
         comparison = plan.run(table.source, splits, progress.advance, jobs=chosen["jobs"])
@@ -145,23 +145,23 @@ def _table(chosen: dict[str, Any]) -> "Table":
 
 
 def _plan(chosen: dict[str, Any]) -> "Plan":
-    """What to compare, or a usage error that names the option's range."""
+    """What to compare; an option outside its range is wrong usage, and refused before any data is read."""
     from experiments.comparison import Plan  # noqa: PLC0415 - as above
     from experiments.variants import Choices, compared  # noqa: PLC0415
 
     ways = {field.name: chosen[field.name] for field in fields(Choices) if field.name in chosen}
     try:
         return Plan(
-            compared(ways, chosen["paper"]),
-            chosen["topology"],
-            chosen["attack"],
-            chosen["hostile"],
-            chosen["iterations"],
-            "asynchronous" if chosen["asynchronous"] else "synchronous",
-            chosen["nodes"],
-            chosen["imbalance"],
-            chosen["seeds"],
-            chosen["split_seed"],
+            variants=compared(ways, chosen["paper"]),
+            topologies=chosen["topology"],
+            attacks=chosen["attack"],
+            hostile=chosen["hostile"],
+            iterations=chosen["iterations"],
+            schedule="asynchronous" if chosen["asynchronous"] else "synchronous",
+            nodes=chosen["nodes"],
+            imbalance=chosen["imbalance"],
+            seeds=chosen["seeds"],
+            split_seeds=chosen["split_seed"],
         )
     except ParameterError as error:
         raise UsageError(
