@@ -26,6 +26,7 @@ from support.gateway import Gateway, GatewayError
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import TaskResult, ensemble_digest
@@ -234,20 +235,11 @@ def test_single_step_runs_to_completion_by_the_peer_cli_alone(version: str, node
 
 def play_single_task(member: Member, process: str, node: str) -> None:
     """Open the task, sign a result with one single-leaf tree, complete."""
-    context = member.evaluate(HERE, "TaskContext", process, node, 0)
+    context = TaskContext.from_dict(member.evaluate(HERE, "TaskContext", process, node, 0))
     key = SigningKey(os.urandom(32))
-    opening = {
-        "version": 1,
-        "public_key": str(key.verify_key),
-        "image_id": context["image"]["image_id"],
-        "manifest_digest": context["image"]["manifest_digest"],
-        "parameter_hash": context["parameters_digest"],
-        "schema_digest": context["schema_digest"],
-        "state": None,
-        "data": DIGESTS[7],
-        "sandbox": DIGESTS[8],
-    }
-    member.submit("execution-record", "OpenTask", process, node, 0, opening)
+    data, sandbox = (Digest.parse(DIGESTS[number]) for number in (7, 8))
+    opening = Opening.for_task(context, key.verify_key, state=None, data=data, sandbox=sandbox)
+    member.submit("execution-record", "OpenTask", process, node, 0, opening.to_dict())
     tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
     estimator = Estimator(EstimatorId(node, 0), tree)
     result = TaskResult(
@@ -261,9 +253,7 @@ def play_single_task(member: Member, process: str, node: str) -> None:
     )
     raw = result.to_bytes()
     task = TaskId(process, node, 0)
-    signature = sign_statement(
-        key, statement(task, Opening.from_dict(opening), Action.COMPLETE, Digest.of(raw))
-    )
+    signature = sign_statement(key, statement(task, opening, Action.COMPLETE, Digest.of(raw)))
     payload = base64.b64encode(raw).decode()
     member.submit(
         "execution-record", "Complete", process, node, 0, str(Digest.of(raw)), signature.hex(), payload

@@ -60,14 +60,14 @@ def test_a_room_holds_no_word_of_the_domain(path):
 def test_a_wheel_requires_exactly_what_its_room_imports(wheel):
     files = [path for path in FILES if path.is_relative_to(ROOT / ROOMS[wheel])]
     needed = {PACKAGES[name] for path in files for name in imported(path)}
-    declared = project(f"packaging/{wheel}")["project"]["dependencies"]
+    declared = project(f"scripts/wheels/{wheel}")["project"]["dependencies"]
     assert set(bounds(declared)) == needed
     assert len(declared) == len(needed)
 
 
 @each_wheel
 def test_a_wheel_has_the_version_and_the_lower_bounds_of_the_whole(wheel):
-    whole, part = project("."), project(f"packaging/{wheel}")
+    whole, part = project("."), project(f"scripts/wheels/{wheel}")
     assert part["project"]["version"] == whole["project"]["version"]
     known = bounds(whole["project"]["dependencies"])
     for extra in whole["project"]["optional-dependencies"].values():
@@ -78,7 +78,7 @@ def test_a_wheel_has_the_version_and_the_lower_bounds_of_the_whole(wheel):
 
 @each_wheel
 def test_a_wheel_is_made_of_its_room(wheel):
-    mapped = project(f"packaging/{wheel}")["tool"]["setuptools"]
+    mapped = project(f"scripts/wheels/{wheel}")["tool"]["setuptools"]
     (package,) = mapped["packages"]
     assert package == wheel.replace("-", "_")
     assert (ROOT / "packaging" / wheel / mapped["package-dir"][package]).resolve() == ROOT / ROOMS[wheel]

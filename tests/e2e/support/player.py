@@ -12,6 +12,7 @@ from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
@@ -53,20 +54,15 @@ class Player:
         return TaskId(self.process, self.node, 0)
 
     def opening(self) -> dict[str, Any]:
-        context = self.member.evaluate("orchestration", "TaskContext", self.process, self.node, 0)
-        record = {
-            "version": 1,
-            "public_key": str(self.key.verify_key),
-            "image_id": context["image"]["image_id"],
-            "manifest_digest": context["image"]["manifest_digest"],
-            "parameter_hash": context["parameters_digest"],
-            "schema_digest": context["schema_digest"],
-            "state": None,
-            "data": DIGESTS[7],
-            "sandbox": DIGESTS[8],
-        }
-        self.commitment = Opening.from_dict(record)
-        return record
+        answer = self.member.evaluate("orchestration", "TaskContext", self.process, self.node, 0)
+        self.commitment = Opening.for_task(
+            TaskContext.from_dict(answer),
+            self.key.verify_key,
+            state=None,
+            data=Digest.parse(DIGESTS[7]),
+            sandbox=Digest.parse(DIGESTS[8]),
+        )
+        return self.commitment.to_dict()
 
     def call_open(self) -> tuple[Any, ...]:
         return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening())
