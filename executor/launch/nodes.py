@@ -20,6 +20,7 @@ from executor.launch.session import NodeSession, labels_of, session_of
 from executor.launch.source import Source, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
+from executor.ledger.follow import PULSE
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from protocol.errors import AttestreeError
@@ -66,7 +67,9 @@ def launch_nodes(
     with ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
         asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
         try:
-            wait(asked)
+            # In short waits: a signal that another thread takes does not wake this one, which has to handle it.
+            while wait(asked, PULSE).not_done:
+                pass
         except KeyboardInterrupt:
             stopping.set()
             for node in nodes:

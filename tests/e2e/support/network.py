@@ -125,8 +125,8 @@ def refusing_port() -> Iterator[int]:
 @contextmanager
 def free_ports() -> Iterator[str]:
     """A value for ATTESTREE_PORTS under which nothing listens; other tests of this host get another one."""
-    # Below the ports that the kernel gives to outgoing connections.
-    for prefix in range(25, 32):
+    # Below the ports that the kernel gives to outgoing connections, above those that people choose.
+    for prefix in range(31, 17, -1):
         with socket.socket(socket.AF_UNIX) as name:
             try:
                 # A name without a file: it goes with the process that holds it.
