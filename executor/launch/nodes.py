@@ -67,7 +67,7 @@ def launch_nodes(
     with ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
         asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
         try:
-            # In short waits: a signal that another thread takes does not wake this one, which has to handle it.
+            # In short waits: a signal that another thread takes does not wake this one, which handles it.
             while wait(asked, PULSE).not_done:
                 pass
         except KeyboardInterrupt:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
-from executor.ledger.execution import ExecutionRecord
 from support.crashing import INSTANTS
 from support.launching import (
     PATIENCE,
@@ -30,7 +29,6 @@ from support.launching import (
 from support.network import ROOT, run, until
 from support.operator import executing, told
 
-from executor.launch import round as steps
 from executor.launch import task_run as steps
 from executor.launch.relay import TaskRelay
 from executor.ledger.chaincodes.execution import ExecutionRecord
@@ -221,7 +219,7 @@ def test_a_signal_that_another_thread_takes_stops_the_executor_as_well(
     monkeypatch.setattr(TaskRelay, "slots", interrupted)
     ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "60")
     assert (ran.code, ran.error["code"]) == (1, "INTERRUPTED")
-    assert task_of(process, "node01")["closed"]["code"] == "INTERRUPTED"
+    assert task_of(process, "node01").closed.code == "INTERRUPTED"
     nothing_is_left(docker_client, process, "node01")
 
 
