@@ -22,7 +22,8 @@ from support.images import (
 
 from executor.errors import EngineError, IntegrityError
 from executor.exits import ENGINE_UNREACHABLE, IMAGE_INTEGRITY, exit_code
-from executor.image.check import RegisteredImage, obtain
+from executor.image.check import obtain
+from protocol.agreement.image import Image
 from protocol.digest import Digest
 
 
@@ -53,15 +54,13 @@ def kept(client: DockerClient) -> Iterator[str]:
 
 
 @pytest.fixture
-def published(client: DockerClient, repository: str) -> RegisteredImage:
+def published(client: DockerClient, repository: str) -> Image:
     """An image that registry and ledger have, and the engine only knows by what it pushed."""
     image = tiny_image(client, unique("content"), f"{repository}:1")
     return registered(image, push(client, image, repository, "1"), repository)
 
 
-def test_an_image_that_is_not_here_is_pulled_by_its_digest(
-    client: DockerClient, published: RegisteredImage
-) -> None:
+def test_an_image_that_is_not_here_is_pulled_by_its_digest(client: DockerClient, published: Image) -> None:
     forget(client, published.repository)
     assert not has(client, published.image_id)
     assert obtain(client, published) == str(published.image_id)
@@ -69,7 +68,7 @@ def test_an_image_that_is_not_here_is_pulled_by_its_digest(
 
 
 def test_a1_wrong_image_id_on_the_ledger_is_refused_with_evidence(
-    client: DockerClient, published: RegisteredImage
+    client: DockerClient, published: Image
 ) -> None:
     lying = registered(Digest.parse(DIGESTS[3]), published.manifest_digest, published.repository)
     with pytest.raises(IntegrityError) as caught:
@@ -85,7 +84,7 @@ def test_a1_wrong_image_id_on_the_ledger_is_refused_with_evidence(
 
 
 def test_a1_id_of_another_local_image_on_the_ledger_is_refused(
-    client: DockerClient, published: RegisteredImage, kept: str
+    client: DockerClient, published: Image, kept: str
 ) -> None:
     """The id names an image that is here, but not the one that the manifest leads to."""
     other = tiny_image(client, unique("other"), f"{kept}:1")
@@ -95,9 +94,7 @@ def test_a1_id_of_another_local_image_on_the_ledger_is_refused(
     assert caught.value.evidence["found"] == str(published.image_id)
 
 
-def test_a2_other_content_under_the_same_tag_is_not_taken(
-    client: DockerClient, published: RegisteredImage
-) -> None:
+def test_a2_other_content_under_the_same_tag_is_not_taken(client: DockerClient, published: Image) -> None:
     other = tiny_image(client, unique("other"), f"{published.repository}:1")
     push(client, other, published.repository, "1")
     forget(client, published.repository)
@@ -106,7 +103,7 @@ def test_a2_other_content_under_the_same_tag_is_not_taken(
 
 
 def test_a2_local_tag_with_other_content_is_no_substitute(
-    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+    client: DockerClient, registry: OwnRegistry, published: Image
 ) -> None:
     """Gone from the registry and from the engine, while the tag is here with another image."""
     name = published.repository.partition("/")[2]
@@ -119,7 +116,7 @@ def test_a2_local_tag_with_other_content_is_no_substitute(
 
 
 def test_a3_tag_moved_after_the_check_changes_nothing(
-    client: DockerClient, published: RegisteredImage, kept: str
+    client: DockerClient, published: Image, kept: str
 ) -> None:
     image = obtain(client, published)
     client.api.tag(image, kept, "1")
@@ -133,7 +130,7 @@ def test_a3_tag_moved_after_the_check_changes_nothing(
 
 
 def test_a5_index_is_followed_to_the_image_of_this_platform(
-    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+    client: DockerClient, registry: OwnRegistry, published: Image
 ) -> None:
     name = published.repository.partition("/")[2]
     here = registry.request("GET", f"/v2/{name}/manifests/{published.manifest_digest}")
@@ -156,7 +153,7 @@ def test_a5_index_is_followed_to_the_image_of_this_platform(
 
 
 def test_a6_deleted_from_the_registry_runs_only_as_the_local_image_with_the_ledger_s_id(
-    client: DockerClient, registry: OwnRegistry, published: RegisteredImage, kept: str
+    client: DockerClient, registry: OwnRegistry, published: Image, kept: str
 ) -> None:
     name = published.repository.partition("/")[2]
     registry.request("DELETE", f"/v2/{name}/manifests/{published.manifest_digest}")
@@ -188,7 +185,7 @@ def test_a7_registry_down_runs_only_the_local_image_with_the_ledger_s_id(
 
 
 def test_registry_that_serves_other_bytes_for_a_digest_is_refused(
-    client: DockerClient, registry: OwnRegistry, published: RegisteredImage
+    client: DockerClient, registry: OwnRegistry, published: Image
 ) -> None:
     """Altered in the registry's own storage: the bytes of the manifest are not those of its digest."""
     digest = published.manifest_digest.hex

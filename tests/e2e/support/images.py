@@ -17,9 +17,9 @@ from docker.errors import ImageNotFound
 from docker.models.containers import Container
 from support.network import PROJECT, ROOT, until
 
-from executor.image.check import RegisteredImage
 from executor.image.registry import Registry
 from executor.network import Network
+from protocol.agreement.image import Image
 from protocol.digest import Digest
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
@@ -86,9 +86,9 @@ def has(client: DockerClient, image: Digest) -> bool:
     return True
 
 
-def registered(image_id: Digest, manifest: Digest, repository: str) -> RegisteredImage:
+def registered(image_id: Digest, manifest: Digest, repository: str) -> Image:
     """A record as the ledger would have it."""
-    return RegisteredImage("test/image", "1", repository, manifest, image_id, "registered")
+    return Image("test/image", "1", manifest, image_id, repository)
 
 
 @dataclass(frozen=True)
