@@ -4,13 +4,13 @@ import socket
 import ssl
 import sys
 
-from chaincode.settings import Entry, Settings
+from chaincode.settings import Entry, ServiceSettings
 
 SECONDS = 3.0
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
-def check(settings: Settings) -> int:
+def check(settings: ServiceSettings) -> int:
     """Probe each port; print the ones that fail. Returns the exit code."""
     failed = 0
     for entry in settings.chaincodes:

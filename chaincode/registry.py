@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 CONTRACTS = {
     "probe": "chaincode.probe:Probe",
-    "image": "chaincode.image:ImageRegistry",
-    "orchestration": "chaincode.orchestration:Orchestration",
-    "execution-record": "chaincode.execution_record:ExecutionRecord",
-    "model": "chaincode.model:Models",
+    "image": "chaincode.image:ImageContract",
+    "orchestration": "chaincode.orchestration:OrchestrationContract",
+    "execution-record": "chaincode.execution_record:ExecutionRecordContract",
+    "model": "chaincode.model:ModelContract",
 }
 
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from chaincode.health import check
-from chaincode.settings import Settings, SettingsError
+from chaincode.settings import ServiceSettings, SettingsError
 
 EXIT_SETTINGS = 2
 
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     try:
-        settings = Settings.from_file(options.config)
+        settings = ServiceSettings.from_file(options.config)
         if options.check:
             return check(settings)
         # A health check runs every few seconds and must not pay for loading gRPC.

@@ -6,7 +6,7 @@ import signal
 import threading
 
 from chaincode.registry import contract
-from chaincode.settings import Entry, Settings, SettingsError
+from chaincode.settings import Entry, ServiceSettings, SettingsError
 from chaincode.shim import ChaincodeServer, MisuseError, Tls
 
 STOP_SECONDS = 20.0
@@ -15,7 +15,7 @@ EXIT_STOPPED, EXIT_ABANDONED = 0, 1
 log = logging.getLogger("serve")
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: ServiceSettings) -> int:
     """Serve until SIGTERM or SIGINT, then let running transactions finish; returns the exit code."""
     logging.basicConfig(level=settings.log.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stop = threading.Event()

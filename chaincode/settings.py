@@ -41,14 +41,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """What to serve, and how much to log."""
 
     log: str
     chaincodes: tuple[Entry, ...]
 
     @classmethod
-    def from_file(cls, path: Path) -> "Settings":
+    def from_file(cls, path: Path) -> "ServiceSettings":
         """Read and check the file, and the key and certificate files it names."""
         try:
             found = json.loads(path.read_bytes())
@@ -62,7 +62,7 @@ class Settings:
             raise SettingsError(f"{path}: {error}") from None
 
     @classmethod
-    def _from_dict(cls, found: Any, folder: Path) -> "Settings":
+    def _from_dict(cls, found: Any, folder: Path) -> "ServiceSettings":
         _check_names(found, "the file", {"chaincodes"}, {"log"})
         level = found.get("log", "info")
         if level not in LEVELS:

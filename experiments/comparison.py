@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.data import SOURCE, Floats, Labels, Table
+from experiments.data import SOURCE, DataTable, Floats, Labels
 from experiments.engine import Advance, Case, check_hostile, make_topology, pieces, run_cases
-from experiments.metrics import METRICS, Levels, Model, Runs, Weighting, metric
+from experiments.metrics import METRICS, Levels, Runs, ScoredModel, Weighting, metric
 from experiments.split import IMBALANCE, PAPER_NODES, PAPER_SEED, Split, node_name, split
 from experiments.variants import Variant
 
@@ -30,7 +30,7 @@ class Difference:
         return int(self.low > 0) - int(self.high < 0)
 
 
-def resample(y: Labels, variants: Mapping[str, Sequence[Model]], seed: int = 0) -> dict[str, Floats]:
+def resample(y: Labels, variants: Mapping[str, Sequence[ScoredModel]], seed: int = 0) -> dict[str, Floats]:
     """Metrics of each variant on the same resampled test sets, the test set itself first.
 
     A variant's models (nodes and seeds) are averaged; its array is (1 + RESAMPLES, metrics). Normal rows that
@@ -78,7 +78,7 @@ def verdict(by_split: Sequence[Difference]) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """Which federations to run: every variant on every topology, clean and under each attack, on each split.
 
     What cannot be run is refused here, before hours of FIT.
@@ -111,7 +111,7 @@ class Plan:
             for variant in self.variants
         ]
 
-    def splits(self, table: Table) -> list[Split]:
+    def splits(self, table: DataTable) -> list[Split]:
         """The table over the nodes: once to look, twice to compare, as no verdict rests on a single split."""
         twice = (PAPER_SEED,) if len(self.variants) == 1 else (PAPER_SEED, PAPER_SEED + 1)
         imbalance = self.imbalance
@@ -236,5 +236,5 @@ def _resampled(part: Split, chosen: dict[str, int], result: Sequence[Runs]) -> d
     return resample(part.y_test, models)
 
 
-def _measure(model: Model, rows: np.ndarray, weighting: Weighting) -> Floats:
+def _measure(model: ScoredModel, rows: np.ndarray, weighting: Weighting) -> Floats:
     return np.stack(Levels(model.scores[rows]).measure(weighting, model.threshold), axis=1)

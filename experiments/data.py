@@ -38,7 +38,7 @@ Labels = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """A data set to be split over nodes: NaN where a value is missing, labels 1 anomalous and 0 normal.
 
     It has several rows, both classes and a value in every column, or it is refused.
@@ -70,7 +70,7 @@ class Table:
 
 def synthetic(
     rows: int = ROWS, features: int = FEATURES, anomalous: float = ANOMALOUS, seed: int = 0
-) -> Table:
+) -> DataTable:
     """Make up rows: normal ones from one Gaussian, anomalies from three small clusters, each moved off it."""
     if rows < 20 or features < 3 or not 0 < anomalous < 0.5:
         raise SourceError(
@@ -88,7 +88,7 @@ def synthetic(
     y[:count] = 1
     order = rng.permutation(rows)
     names = tuple(f"x{i}" for i in range(features))
-    return Table(X[order], y[order], names, f"synthetic, {rows} rows, seed {seed}")
+    return DataTable(X[order], y[order], names, f"synthetic, {rows} rows, seed {seed}")
 
 
 def cache_directory() -> Path:
@@ -99,7 +99,7 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "attestree"
 
 
-def load_fraud(path: Path | None = None, say: Say = lambda _: None) -> Table:
+def load_fraud(path: Path | None = None, say: Say = lambda _: None) -> DataTable:
     """The paper's data set, from the cache, from `path`, or fetched; always the bytes with the known hash."""
     arrays = cache_directory() / "data" / f"{SHA256}.npz"
     if path is not None:
@@ -197,7 +197,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path) -> Table:
+def _read(path: Path) -> DataTable:
     """Read the file whose hash was checked: no cell of it can be wrong."""
     with path.open(encoding="utf-8") as file:
         names = [name.strip().strip('"') for name in file.readline().split(",")]
@@ -205,20 +205,20 @@ def _read(path: Path) -> Table:
     features = tuple(name for name in names if name not in {LABEL, *DROPPED})
     columns = [names.index(name) for name in features]
     labels = values[:, names.index(LABEL)].astype(np.int8)
-    return Table(np.ascontiguousarray(values[:, columns]), labels, features, SOURCE)
+    return DataTable(np.ascontiguousarray(values[:, columns]), labels, features, SOURCE)
 
 
-def _load_arrays(path: Path) -> Table | None:
+def _load_arrays(path: Path) -> DataTable | None:
     """The parsed arrays, or None if absent or damaged (the zip container has a checksum per array)."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             features = tuple(str(name) for name in stored["features"])
-            return Table(stored["X"], stored["y"], features, SOURCE)
+            return DataTable(stored["X"], stored["y"], features, SOURCE)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
 
-def _store_arrays(path: Path, table: Table) -> None:
+def _store_arrays(path: Path, table: DataTable) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _replacing(path) as part, part.open("wb") as file:
         np.savez(file, X=table.X, y=table.y, features=np.array(table.features))

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from experiments.data import Floats
-from experiments.metrics import Outcome, Runs, as_row, measure
+from experiments.metrics import RunOutcome, Runs, as_row, measure
 from experiments.split import Split
 from experiments.variants import Checked, RememberedCheck, Variant, home_threshold, scale, scaled
 from learning.actions import NodeState, fit_task, predictor
@@ -55,7 +55,7 @@ class Engine:
         self.scale = scale(split)
         self.checked: Checked = {}
 
-    def run(self, case: Case, *, train: bool = True, keep: bool = True) -> Outcome:
+    def run(self, case: Case, *, train: bool = True, keep: bool = True) -> RunOutcome:
         """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
         simulation = self.simulate(case)
         parameters = self._parameters(case.variant)
@@ -72,7 +72,7 @@ class Engine:
                 own.append(as_row(measure(rows.y, values, threshold)))
         pairs = zip(scores, thresholds, strict=True)
         test = np.array([as_row(measure(self.split.y_test, values, at)) for values, at in pairs])
-        return Outcome(
+        return RunOutcome(
             seed=self.seed,
             test=test,
             train=np.array(own) if train else np.full_like(test, np.nan),
@@ -197,7 +197,7 @@ def run_cases(
         for seed, cache in zip(seeds, caches, strict=True)
         for part in _parts(len(cases), jobs)
     ]
-    collected: list[list[Outcome]] = [[] for _ in seeds]
+    collected: list[list[RunOutcome]] = [[] for _ in seeds]
     results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_run_part)(*item) for item in work)
     per_seed = len(work) // len(seeds)
     for number, outcomes in enumerate(results):
@@ -234,6 +234,6 @@ def _parts(count: int, jobs: int) -> list[range]:
 
 def _run_part(
     split: Split, seed: int, cache: FitCache, cases: Sequence[tuple[Case, bool]], train: bool
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     engine = Engine(split, seed, cache)
     return [engine.run(case, train=train, keep=keep) for case, keep in cases]

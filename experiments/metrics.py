@@ -131,7 +131,7 @@ def _area(true: Weights, false: Weights) -> Floats:
 
 
 @dataclass(frozen=True)
-class Model:
+class ScoredModel:
     """One model's test scores and the threshold it is used with."""
 
     scores: Floats
@@ -139,7 +139,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """One run: each node's metrics on the test set and its own rows, its scores, and who made its trees."""
 
     seed: int
@@ -155,13 +155,13 @@ class Outcome:
         """The metrics on `test` or `train`."""
         return {"test": self.test, "train": self.train}[name]
 
-    def models(self, nodes: list[int] | None = None) -> list[Model]:
+    def models(self, nodes: list[int] | None = None) -> list[ScoredModel]:
         """The nodes' test scores, for paired comparison."""
         chosen = range(len(self.scores)) if nodes is None else nodes
-        return [Model(self.scores[i], float(self.thresholds[i])) for i in chosen]
+        return [ScoredModel(self.scores[i], float(self.thresholds[i])) for i in chosen]
 
 
-Runs = list[Outcome]  # one per seed
+Runs = list[RunOutcome]  # one per seed
 
 
 def metric(runs: Runs, name: str, part: str = "test") -> Floats:

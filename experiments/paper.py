@@ -8,7 +8,7 @@ import numpy as np
 from experiments.claims import Claim, Goal, at_least, at_most, holds, judge
 from experiments.comparison import Difference, difference, resample
 from experiments.engine import Advance, Case, Engine, run_cases
-from experiments.metrics import Model, Runs, gains
+from experiments.metrics import Runs, ScoredModel, gains
 from experiments.split import Split
 from experiments.variants import Variant, paper_variant
 from learning.fit import FitOptions
@@ -135,7 +135,7 @@ def _compare(result: PaperResult) -> None:
     result.full_over_ring = difference(both["full"], both["ring"])
 
 
-def _models(runs: Runs) -> list[Model]:
+def _models(runs: Runs) -> list[ScoredModel]:
     return [model for run in runs for model in run.models()]
 
 

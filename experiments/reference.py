@@ -38,7 +38,7 @@ PAPER_SILENT = (0, 2, 5, 6, 8, 10)  # nodes whose trees hardly anybody uses, ful
 PAPER_NAMES = {"ring": "pairwise (ring)", "full": "fully connected"}
 
 
-class Peer(NamedTuple):
+class PeerFigures(NamedTuple):
     """One method on the paper's split: BAcc, precision, recall, AP, CPU seconds, what a node sends."""
 
     name: str
@@ -53,17 +53,23 @@ class Peer(NamedTuple):
 # Measured once on the same split and test set with flwr 1.41.0, xgboost-cpu 3.2.0 and scikit-learn 1.9.1,
 # by a prototype outside this project; one thread of a shared machine.
 PEERS = (
-    Peer("Pooled random forest, 50 trees (not a federation)", 0.904, 0.993, 0.807, 0.902, 174, "all rows"),
-    Peer("Pooled XGBoost, weight 585 (not a federation)", 0.942, 0.956, 0.883, 0.930, 13, "all rows"),
-    Peer(
+    PeerFigures(
+        "Pooled random forest, 50 trees (not a federation)", 0.904, 0.993, 0.807, 0.902, 174, "all rows"
+    ),
+    PeerFigures("Pooled XGBoost, weight 585 (not a federation)", 0.942, 0.956, 0.883, 0.930, 13, "all rows"),
+    PeerFigures(
         "Flower FedXgbBagging, 20 of 20 clients, 5 rounds", 0.903, 0.939, 0.807, 0.899, 1.4, "3.8 MB in all"
     ),
-    Peer("Flower FedXgbBagging, quickstart, 50 rounds", 0.897, 0.950, 0.795, 0.903, 1.9, "4.8 MB in all"),
-    Peer(
+    PeerFigures(
+        "Flower FedXgbBagging, quickstart, 50 rounds", 0.897, 0.950, 0.795, 0.903, 1.9, "4.8 MB in all"
+    ),
+    PeerFigures(
         "FedAvg logistic regression, weight 24, 10 rounds", 0.947, 0.823, 0.895, 0.835, 1.0, "240 B a round"
     ),
-    Peer("One mean of 20 local XGBoost models", 0.877, 0.935, 0.754, 0.896, 0.4, "10 kB once"),
-    Peer("One exchange of all balanced trees, threshold 0.3", 0.901, 0.938, 0.801, 0.889, 4.4, "1.6 kB once"),
+    PeerFigures("One mean of 20 local XGBoost models", 0.877, 0.935, 0.754, 0.896, 0.4, "10 kB once"),
+    PeerFigures(
+        "One exchange of all balanced trees, threshold 0.3", 0.901, 0.938, 0.801, 0.889, 4.4, "1.6 kB once"
+    ),
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
-from experiments.data import Floats, Labels, Table
+from experiments.data import DataTable, Floats, Labels
 from experiments.errors import ReproductionError, SourceError
 from experiments.reference import PAPER_TABLE, PAPER_TEST
 
@@ -62,7 +62,7 @@ def node_name(index: int, count: int) -> str:
 
 
 def split(
-    table: Table, nodes: int = PAPER_NODES, seed: int = PAPER_SEED, imbalance: float = IMBALANCE
+    table: DataTable, nodes: int = PAPER_NODES, seed: int = PAPER_SEED, imbalance: float = IMBALANCE
 ) -> Split:
     """Shuffle, cut anomalous and normal rows into unequal runs, and set a tenth of each node's rows aside."""
     parts = node_rows(table.y, nodes, seed, imbalance)

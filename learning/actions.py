@@ -14,7 +14,7 @@ from learning.kernel import KernelOptions, all_rankable, check_rankable
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import Ranking
-from learning.robust import Refusal, vote_weights
+from learning.robust import TreeRefusal, vote_weights
 from learning.rows import Rows
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -38,7 +38,7 @@ class NodeState:
     iteration: int = 0
     ensemble: Ensemble = EMPTY
     created: tuple[Digest, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[TreeRefusal, ...] = ()
     first: int = 0
 
     @property
@@ -115,7 +115,7 @@ def _ranking(state: NodeState, rows: Rows | None, parameters: Parameters, purpos
 
 def _screen(
     state: NodeState, slots: Mapping[str, Sequence[Estimator]], parameters: Parameters, rows: Rows
-) -> tuple[list[Estimator], tuple[Refusal, ...]]:
+) -> tuple[list[Estimator], tuple[TreeRefusal, ...]]:
     """Part what the slots hold into what may be added, and what is refused and why, both by id."""
     reasons: dict[EstimatorId, str | None] = {}
     offered = _by_id(state, slots)
@@ -132,7 +132,7 @@ def _screen(
             if reasons[estimator.id] is None and estimator.id.creator != state.node:
                 reasons[estimator.id] = parameters.home_check.reason_to_refuse(estimator.tree, rows)
     taken = [estimator for estimator in sound if reasons[estimator.id] is None]
-    return taken, tuple(Refusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
+    return taken, tuple(TreeRefusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
 
 
 def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[EstimatorId, list[Estimator]]:

@@ -44,7 +44,7 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
     }
 
 
-def from_step(agreed: step.Parameters) -> Parameters:
+def from_step(agreed: step.StepParameters) -> Parameters:
     """Return what a step of a process agreed on as the parameters of the algorithm, or refuse it."""
     options = agreed.options
     unknown = sorted(set(options) - set(to_options(Defaults)))

@@ -6,7 +6,7 @@ from typing import Any, Self
 from learning.errors import ParameterError
 from learning.fit import FitOptions
 from learning.kernel import PAPER, KernelOptions
-from learning.ranking import RANKINGS, Context, Ranking, make
+from learning.ranking import RANKINGS, Ranking, RankingContext, make
 from learning.robust import HomeCheck, QuotaRanking
 from learning.rows import Rows
 from protocol.trees.tree import TreeLimits
@@ -69,7 +69,7 @@ class Parameters:
 
     def ranking_for(self, node: str, iteration: int, purpose: str, seed: int, rows: Rows | None) -> Ranking:
         """Return the ranking a node applies at one moment, under its quota."""
-        inner = make(self.ranking, Context(node, iteration, purpose, seed, self.kernel, rows))
+        inner = make(self.ranking, RankingContext(node, iteration, purpose, seed, self.kernel, rows))
         return inner if self.quota is None else QuotaRanking(inner, self.quota)
 
 

@@ -30,7 +30,7 @@ class Ranking(Protocol):
 
 
 @dataclass(frozen=True)
-class Context:
+class RankingContext:
     """What a ranking may look at besides the trees: whose it is, when, what for, and the node's own rows."""
 
     node: str
@@ -67,7 +67,7 @@ class SizeRanking:
 class RandomRanking:
     """A permutation that depends only on the context's seed, node, iteration and purpose."""
 
-    context: Context
+    context: RankingContext
 
     def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
         """Return the first k of the permutation."""
@@ -104,13 +104,13 @@ class SupervisedRanking:
         return sorted(range(len(estimators)), key=lambda i: scores[i])[:k]
 
 
-def _supervised(context: Context) -> Ranking:
+def _supervised(context: RankingContext) -> Ranking:
     if context.rows is None:
         raise ParameterError("the supervised ranking needs the node's own rows")
     return SupervisedRanking(context.rows)
 
 
-RANKINGS: dict[str, Callable[[Context], Ranking]] = {
+RANKINGS: dict[str, Callable[[RankingContext], Ranking]] = {
     "kernel": lambda context: KernelRanking(context.kernel),
     "size": lambda _: SizeRanking(),
     "random": RandomRanking,
@@ -119,7 +119,7 @@ RANKINGS: dict[str, Callable[[Context], Ranking]] = {
 }
 
 
-def make(name: str, context: Context) -> Ranking:
+def make(name: str, context: RankingContext) -> Ranking:
     """Return the ranking of that name for that node and moment."""
     if name not in RANKINGS:
         raise ParameterError(f"no ranking is called {name!r}; there are {', '.join(RANKINGS)}")

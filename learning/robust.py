@@ -28,7 +28,7 @@ from protocol.trees.tree import Tree
 
 
 @dataclass(frozen=True)
-class Refusal:
+class TreeRefusal:
     """An estimator that was offered and not taken, and why."""
 
     id: EstimatorId

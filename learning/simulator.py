@@ -18,7 +18,7 @@ from learning.errors import ParameterError
 from learning.fit_cache import FitCache, Job, Progress
 from learning.parameters import Defaults, Parameters
 from learning.registry import Registry
-from learning.robust import Refusal
+from learning.robust import TreeRefusal
 from learning.rows import Rows
 from learning.seeds import generator
 from learning.topology import Neighbours
@@ -45,7 +45,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Share:
+class OfferedShare:
     """What a node offered in an iteration, and to whom."""
 
     ids: tuple[EstimatorId, ...]
@@ -59,9 +59,9 @@ class NodeIteration:
 
     node: str
     iteration: int
-    share: Share
+    share: OfferedShare
     ensemble: Ensemble
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[TreeRefusal, ...]
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Federation:
         self.cache = cache
         self.registries = {node: Registry(node) for node in self.members}
         self.simulation = Simulation({node: NodeState(node, seed) for node in self.members})
-        self.offered: dict[str, Share] = {}
+        self.offered: dict[str, OfferedShare] = {}
         self.created: dict[str, tuple[Estimator, ...]] = dict.fromkeys(self.members, ())
         self._active: dict[int, dict[str, None]] = {}
 
@@ -182,7 +182,7 @@ class _Federation:
             self.registries[other].write(node, offered)
         ids = tuple(estimator.id for estimator in offered)
         n_bytes = sum(len(estimator.tree.to_bytes()) for estimator in offered)
-        self.offered[node] = Share(ids, n_bytes, recipients)
+        self.offered[node] = OfferedShare(ids, n_bytes, recipients)
 
     def get(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]

@@ -1,6 +1,6 @@
 """What the four chaincodes share: the caller, the rules of access, records, pages, calls and events."""
 
-from chaincode.common.caller import STAFF, Caller, Role, caller_of
+from chaincode.common.caller import STAFF, CallerIdentity, Role, caller_of
 from chaincode.common.contract import LedgerContract, allow
 from chaincode.common.pages import DEFAULT_PAGE, history_page, page, stored_page
 from chaincode.common.records import provenance, read, read_many, time_text, write
@@ -8,7 +8,7 @@ from chaincode.common.records import provenance, read, read_many, time_text, wri
 __all__ = [
     "DEFAULT_PAGE",
     "STAFF",
-    "Caller",
+    "CallerIdentity",
     "LedgerContract",
     "Role",
     "allow",

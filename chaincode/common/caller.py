@@ -23,7 +23,7 @@ STAFF = (Role.DATA_SCIENTIST, Role.ADMIN)
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class CallerIdentity:
     """A verified identity; `node` is the learning node it acts for, empty unless its role is node."""
 
     organisation: str
@@ -54,7 +54,7 @@ class Caller:
             raise AccessError("ACCESS_NODE", f"{self.node or self.identity} may not act for {node}")
 
 
-def caller_of(ctx: Context) -> Caller:
+def caller_of(ctx: Context) -> CallerIdentity:
     """Read the caller from the certificate; one that has expired or has no known role is nobody."""
     creator = ctx.creator
     # The peer compares with its own clock; here the client's claim must at least not contradict itself.
@@ -68,4 +68,4 @@ def caller_of(ctx: Context) -> Caller:
             "ACCESS_ROLE", f"the certificate of {creator.name[:64]} has no role, or one unknown here"
         ) from None
     node = parse_node(creator.attributes.get("node", "")) if role is Role.NODE else ""
-    return Caller(parse_organisation(creator.msp_id), role, node, creator.name[:64])
+    return CallerIdentity(parse_organisation(creator.msp_id), role, node, creator.name[:64])

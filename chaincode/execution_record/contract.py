@@ -11,7 +11,7 @@ from chaincode.common import Role, allow, caller_of, provenance, time_text, writ
 from chaincode.common.calls import advance, task_context
 from chaincode.execution_record import store
 from chaincode.execution_record.closures import Closures, state_now
-from chaincode.execution_record.queries import Queries
+from chaincode.execution_record.queries import TaskQueries
 from chaincode.execution_record.result_rules import check_result
 from chaincode.execution_record.share_rules import check_share
 from chaincode.shim import Context, submit
@@ -44,7 +44,7 @@ from protocol.trees.share import Share, ShareLimits
 _TASK = "version, process, node, iteration, organisation, attempt, state"
 
 
-class ExecutionRecord(Closures, Queries):
+class ExecutionRecordContract(Closures, TaskQueries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"

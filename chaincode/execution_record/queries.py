@@ -39,7 +39,7 @@ ANY = -1
 """Stands for every iteration where a function may be asked for one."""
 
 
-class Queries(LedgerContract):
+class TaskQueries(LedgerContract):
     """Trees are for the organisations of the process; everything else the whole channel may read."""
 
     @evaluate

@@ -12,7 +12,7 @@ from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
-from protocol.ledger.common import Member, Signed
+from protocol.ledger.common import EnsembleMember, Signed
 from protocol.ledger.estimators import (
     CreationRecord,
     EstimatorRecord,
@@ -201,8 +201,8 @@ def _estimator(task: TaskRecord, estimator: Estimator, signed: Signed) -> Estima
     )
 
 
-def _members(members: Mapping[EstimatorId, Digest]) -> tuple[Member, ...]:
-    return tuple(Member(estimator_id, digest) for estimator_id, digest in members.items())
+def _members(members: Mapping[EstimatorId, Digest]) -> tuple[EnsembleMember, ...]:
+    return tuple(EnsembleMember(estimator_id, digest) for estimator_id, digest in members.items())
 
 
 def _signed(signed: Signed | None) -> Signed:

@@ -1,5 +1,5 @@
 """The registry of images: which code may run, who registered it, and when."""
 
-from chaincode.image.contract import ImageRegistry
+from chaincode.image.contract import ImageContract
 
-__all__ = ["ImageRegistry"]
+__all__ = ["ImageContract"]

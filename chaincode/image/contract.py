@@ -27,7 +27,7 @@ from protocol.ledger.images import ImageRecord
 from protocol.ledger.record import LedgerRecord
 
 
-class ImageRegistry(LedgerContract):
+class ImageContract(LedgerContract):
     """Image versions by name, each with its digests and its provenance."""
 
     name = "image"

@@ -1,5 +1,5 @@
 """The published models of completed processes, and who may read them."""
 
-from chaincode.model.contract import Models
+from chaincode.model.contract import ModelContract
 
-__all__ = ["Models"]
+__all__ = ["ModelContract"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from chaincode.common import Caller, caller_of, provenance, read, time_text, write
+from chaincode.common import CallerIdentity, caller_of, provenance, read, time_text, write
 from chaincode.shim import Context
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
@@ -66,7 +66,7 @@ def revoke(ctx: Context, record: AccessRecord, organisation: str) -> AccessRecor
     return replace(record, organisations=kept, change=change)
 
 
-def _check_owner(record: AccessRecord, caller: Caller, organisation: str) -> None:
+def _check_owner(record: AccessRecord, caller: CallerIdentity, organisation: str) -> None:
     caller.need_organisation(record.owner)
     if parse_organisation(organisation) == record.owner:
         raise StateError("GRANT_OWNER", f"{organisation} owns the model of {record.node}")

@@ -20,7 +20,7 @@ from chaincode.common.calls import last_result, model_context, shared_estimators
 from chaincode.common.records import parse
 from chaincode.model import access
 from chaincode.model.publication import (
-    Publication,
+    ModelPublication,
     check_finished,
     check_same,
     trees_to_store,
@@ -49,7 +49,7 @@ from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.task.result import MAX_METRICS
 
 
-class Models(LedgerContract):
+class ModelContract(LedgerContract):
     """Models by process and node, each with the organisations that may read it."""
 
     name = "model"
@@ -95,7 +95,7 @@ class Models(LedgerContract):
             raise StateError("MODEL_EXISTS", f"{node} has published its model of {process}")
         result = last_result(ctx, process, node)
         check_finished(context, result)
-        publication = Publication(process, node, estimators, digest, trees_digest, trees)
+        publication = ModelPublication(process, node, estimators, digest, trees_digest, trees)
         check_same(publication, result)
         figures = Fields({"metrics": metrics}, "the model", ("metrics",)).metrics("metrics", MAX_METRICS)
         stored = trees_to_store(ctx, publication, result)

@@ -24,7 +24,7 @@ MAX_TREES_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class ModelPublication:
     """The call of a node that publishes: the ids and the digest of its model, and how its trees come."""
 
     process: str
@@ -46,7 +46,7 @@ def check_finished(context: ModelContext, result: ResultRecord) -> None:
         )
 
 
-def check_same(publication: Publication, result: ResultRecord) -> None:
+def check_same(publication: ModelPublication, result: ResultRecord) -> None:
     """Return if the model is the ensemble of the last result."""
     if publication.ids != [str(member.id) for member in result.ensemble]:
         raise StateError("MODEL_ESTIMATORS", "the estimators are not those of the node's last ensemble")
@@ -56,7 +56,9 @@ def check_same(publication: Publication, result: ResultRecord) -> None:
         )
 
 
-def trees_to_store(ctx: Context, publication: Publication, result: ResultRecord) -> tuple[Estimator, ...]:
+def trees_to_store(
+    ctx: Context, publication: ModelPublication, result: ResultRecord
+) -> tuple[Estimator, ...]:
     """Return the trees of the model that the process never shared: those its readers find nowhere else."""
     digests = {member.id: member.digest for member in result.ensemble}
     missing = _missing(ctx, publication.process, list(digests))

@@ -6,7 +6,7 @@ from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of
 from chaincode.orchestration.consent import agree, need_future
 from chaincode.orchestration.process import (
     Process,
-    Progress,
+    ProcessProgress,
     check_image,
     find_progress,
     next_iteration,
@@ -48,7 +48,7 @@ class Changes(LedgerContract):
         needed = {organisation} if node in plan.nodes else {*plan.consortium, organisation}
         change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
         entry = agree(ctx, found, caller, change, needed)
-        need_future(Progress(ctx, process, plan), iteration)
+        need_future(ProcessProgress(ctx, process, plan), iteration)
         return self._changed(ctx, found, entry)
 
     @submit
@@ -98,7 +98,7 @@ class Changes(LedgerContract):
         parsed.check_nodes(plan.nodes)
         change = Change(ChangeKind.TOPOLOGY, check_counter(iteration, "iteration"), parsed.to_dict())
         entry = agree(ctx, found, caller, change, plan.consortium)
-        need_future(Progress(ctx, process, plan), iteration)
+        need_future(ProcessProgress(ctx, process, plan), iteration)
         return self._changed(ctx, found, entry)
 
     @submit
@@ -115,7 +115,7 @@ class Changes(LedgerContract):
         subject = {"version": parse_image_version(version)}
         change = Change(ChangeKind.IMAGE, check_counter(iteration, "iteration"), subject)
         entry = agree(ctx, found, caller, change, plan.consortium)
-        need_future(Progress(ctx, process, plan), iteration)
+        need_future(ProcessProgress(ctx, process, plan), iteration)
         check_image(ctx, plan.image(iteration)[0], version)
         return self._changed(ctx, found, entry)
 

@@ -8,8 +8,8 @@ what others run or whom they listen to.
 from collections.abc import Collection
 from dataclasses import replace
 
-from chaincode.common import Caller, provenance
-from chaincode.orchestration.process import Process, Progress
+from chaincode.common import CallerIdentity, provenance
+from chaincode.orchestration.process import Process, ProcessProgress
 from chaincode.shim import Context
 from protocol.agreement.plan import Change
 from protocol.agreement.process import MAX_CHANGES
@@ -18,7 +18,7 @@ from protocol.ledger.processes import ChangeRecord
 
 
 def agree(
-    ctx: Context, process: Process, caller: Caller, change: Change, needed: Collection[str]
+    ctx: Context, process: Process, caller: CallerIdentity, change: Change, needed: Collection[str]
 ) -> ChangeRecord:
     """Record the caller's agreement and return the change's record; it holds when all needed have agreed."""
     if caller.organisation not in needed:
@@ -41,7 +41,7 @@ def agree(
     return changed
 
 
-def need_future(progress: Progress, iteration: int) -> None:
+def need_future(progress: ProcessProgress, iteration: int) -> None:
     """Refuse an iteration that has begun somewhere, or lies beyond the last."""
     earliest, last = progress.frontier() + 1, progress.plan.iterations - 1
     if not earliest <= iteration <= last:
@@ -59,7 +59,7 @@ def _pending(process: Process, change: Change) -> ChangeRecord | None:
     )
 
 
-def _asked(process: Process, caller: Caller, change: Change) -> ChangeRecord:
+def _asked(process: Process, caller: CallerIdentity, change: Change) -> ChangeRecord:
     """Add a change; an organisation has one of a kind pending, so a new one replaces it."""
     record = process.record
     kept = [

@@ -7,14 +7,14 @@ from chaincode.common.calls import EXECUTION_RECORD
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
-    Progress,
+    ProcessProgress,
     check_images,
     check_initial_model,
     find_progress,
     next_iteration,
     owner_of,
 )
-from chaincode.orchestration.queries import Queries
+from chaincode.orchestration.queries import ProcessQueries
 from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
@@ -27,7 +27,7 @@ from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 
 
-class Orchestration(Changes, Queries):
+class OrchestrationContract(Changes, ProcessQueries):
     """Processes, from the proposal to the end, and how far each node is."""
 
     name = "orchestration"
@@ -109,7 +109,7 @@ class Orchestration(Changes, Queries):
         found = Process.load(ctx, process)
         found.member(ctx)
         found.move(ProcessTransition.COMPLETE)
-        unfinished = Progress(ctx, process, found.plan).unfinished()
+        unfinished = ProcessProgress(ctx, process, found.plan).unfinished()
         if unfinished:
             waiting = ", ".join(f"{node} (iteration {at})" for node, at in list(unfinished.items())[:10])
             raise StateError("PROCESS_UNFINISHED", f"{len(unfinished)} nodes have work left: {waiting}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chaincode.common import Caller, caller_of, provenance, read, read_many, write
+from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
 from chaincode.common.calls import image_record, model_members
 from chaincode.shim import Context
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
@@ -71,14 +71,14 @@ class Process:
         if self.record.status is not ProcessState.RUNNING:
             raise StateError("PROCESS_NOT_RUNNING", f"{self.id} is {self.record.status.value}")
 
-    def member(self, ctx: Context) -> Caller:
+    def member(self, ctx: Context) -> CallerIdentity:
         """Return the caller, who must be of the consortium."""
         caller = caller_of(ctx)
         caller.need_member(self.plan.consortium)
         return caller
 
 
-class Progress:
+class ProcessProgress:
     """How far each node is: the number of the iteration it looks for work from, by node."""
 
     def __init__(self, ctx: Context, process: str, plan: Plan) -> None:

@@ -2,7 +2,7 @@
 
 from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page
 from chaincode.common.calls import image_record
-from chaincode.orchestration.process import Process, Progress, find_progress, next_iteration, owner_of
+from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
 from protocol.agreement.lifecycle import PROCESS
 from protocol.errors import StateError
@@ -23,7 +23,7 @@ from protocol.ledger.processes import (
 )
 
 
-class Queries(LedgerContract):
+class ProcessQueries(LedgerContract):
     """What anyone on the channel may ask."""
 
     @evaluate
@@ -48,7 +48,7 @@ class Queries(LedgerContract):
     def status(self, ctx: Context, process: str) -> ProcessStatus:
         """Return where a process stands: status, acceptances, current iteration, and each node's progress."""
         found = Process.load(ctx, process)
-        return _status(found.record, Progress(ctx, process, found.plan))
+        return _status(found.record, ProcessProgress(ctx, process, found.plan))
 
     @evaluate
     def history(
@@ -91,7 +91,7 @@ def _brief(record: ProcessRecord) -> ProcessBrief:
     )
 
 
-def _status(record: ProcessRecord, progress: Progress) -> ProcessStatus:
+def _status(record: ProcessRecord, progress: ProcessProgress) -> ProcessStatus:
     plan = progress.plan
     return ProcessStatus(
         process=record.process,
@@ -112,7 +112,7 @@ def _change(entry: ChangeRecord) -> ChangeStatus:
     )
 
 
-def _node(progress: Progress, node: str) -> NodeProgress:
+def _node(progress: ProcessProgress, node: str) -> NodeProgress:
     record = progress.records.get(node)
     return NodeProgress(
         node=node,

@@ -13,7 +13,7 @@ from pyarrow import csv
 from executor.data.csv import parse
 from executor.data.source import read_file
 from executor.errors import UsageError
-from experiments.data import LABEL, Floats, Labels, Table
+from experiments.data import LABEL, DataTable, Floats, Labels
 from experiments.split import split
 from protocol.identifiers import parse_node
 
@@ -23,15 +23,15 @@ TEST = "test"
 _NOTE = "split.json"
 
 
-def read_table(path: Path, label: str, drop: Sequence[str] = ()) -> Table:
+def read_table(path: Path, label: str, drop: Sequence[str] = ()) -> DataTable:
     """Read a data set to split, train and test on from CSV: several rows, both classes, no empty column."""
     values, labels, features = parse(path, read_file(path), label, drop)
     if labels is None:
         raise AssertionError("a label was asked for")
-    return Table(values, labels, features, str(path))
+    return DataTable(values, labels, features, str(path))
 
 
-def write_files(table: Table, names: Sequence[str], seed: int, out: Path) -> list[Path]:
+def write_files(table: DataTable, names: Sequence[str], seed: int, out: Path) -> list[Path]:
     """Split a table over nodes and write NODE.csv for each and test.csv; files of the same split are left."""
     if len(set(names)) != len(names) or TEST in names:
         raise UsageError(

@@ -15,8 +15,8 @@ from executor.reporting import json_option, reported
 from learning.errors import ParameterError
 
 if TYPE_CHECKING:
-    from experiments.comparison import Plan
-    from experiments.data import Table
+    from experiments.comparison import ComparisonPlan
+    from experiments.data import DataTable
 
 FITS = ("plain", "balanced", "extra", "undersampled", "regressor")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
@@ -129,7 +129,7 @@ def simulate(**chosen: Any) -> None:
     answer(shown, lambda: comparison_text(comparison), as_json=chosen["as_json"], indent=2)
 
 
-def _table(chosen: dict[str, Any]) -> "Table":
+def _table(chosen: dict[str, Any]) -> "DataTable":
     """The rows that were asked for: made up, of a file, or the paper's."""
     from executor.experiment.files import read_table  # noqa: PLC0415 - as above
     from experiments.data import is_fraud, load_fraud, synthetic  # noqa: PLC0415
@@ -144,14 +144,14 @@ def _table(chosen: dict[str, Any]) -> "Table":
     return read_table(data, chosen["label"], drop)
 
 
-def _plan(chosen: dict[str, Any]) -> "Plan":
+def _plan(chosen: dict[str, Any]) -> "ComparisonPlan":
     """What to compare; an option outside its range is wrong usage, and refused before any data is read."""
-    from experiments.comparison import Plan  # noqa: PLC0415 - as above
+    from experiments.comparison import ComparisonPlan  # noqa: PLC0415 - as above
     from experiments.variants import Choices, compared  # noqa: PLC0415
 
     ways = {field.name: chosen[field.name] for field in fields(Choices) if field.name in chosen}
     try:
-        return Plan(
+        return ComparisonPlan(
             variants=compared(ways, chosen["paper"]),
             topologies=chosen["topology"],
             attacks=chosen["attack"],

@@ -11,9 +11,9 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.exits import OK, exit_code
 from executor.image.build import NAME, build
-from executor.image.publish import Publication, adopt, find_local, publish, served_here
+from executor.image.publish import ImagePublication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from executor.image.verify import Verification, verify
 from executor.output import Progress, answer, table
 from executor.reporting import json_option, reported, to_dict
@@ -65,14 +65,14 @@ def publish_command(
     Without VERSION, it is named after the package's version and the image's id.
     """
     wanted = Reference.parse(reference)
-    registry = Registry.of_network(caller.network)
+    registry = ImageRegistry.of_network(caller.network)
     with closing(engine()) as client, caller.ledger() as ledger, Progress() as progress:
         if pushed:
             served = served_here(client, registry, wanted.name, Digest.parse(pushed))
-            made = Publication.of(wanted, served.image_id, registry, description)
+            made = ImagePublication.of(wanted, served.image_id, registry, description)
             done = adopt(ledger.images, made, served, progress.say)
         else:
-            made = Publication.of(wanted, find_local(client, wanted, local), registry, description)
+            made = ImagePublication.of(wanted, find_local(client, wanted, local), registry, description)
             done = publish(client, ledger.images, made, progress.say)
     if as_json:
         click.echo(json.dumps(done.to_dict()))
@@ -143,7 +143,7 @@ def verify_command(reference: str, deep: bool, caller: Caller, as_json: bool) ->
     with caller.ledger() as ledger:
         record = ledger.images.get(name, version)
     with closing(engine()) as client:
-        registry = Registry.of_repository(record.image.repository, caller.network)
+        registry = ImageRegistry.of_repository(record.image.repository, caller.network)
         made = verify(client, record, registry, deep)
     problem = made.problem()
     if as_json:

@@ -17,7 +17,7 @@ from executor.errors import EngineError, IntegrityError, UsageError
 from executor.image.check import check_image, local_id
 from executor.image.manifest import Platform
 from executor.image.reference import Reference
-from executor.image.registry import Registry, Served
+from executor.image.registry import ImageRegistry, Served
 from executor.ledger.chaincodes.images import Images
 from executor.output import Say
 from protocol.agreement.image import Image
@@ -49,19 +49,19 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Publication:
+class ImagePublication:
     """What is to be published, and where."""
 
     name: str
     version: str
     image_id: Digest
-    registry: Registry
+    registry: ImageRegistry
     description: str = ""
 
     @classmethod
     def of(
-        cls, reference: Reference, image_id: Digest, registry: Registry, description: str = ""
-    ) -> "Publication":
+        cls, reference: Reference, image_id: Digest, registry: ImageRegistry, description: str = ""
+    ) -> "ImagePublication":
         """Choose the version if none was named; every text must pass the ledger's rules before any push."""
         version = reference.version or default_version(image_id)
         made = cls(reference.name, version, image_id, registry, description)
@@ -97,7 +97,7 @@ def default_version(image_id: Digest) -> str:
     return f"{package_version('attestree')}-{image_id.hex[:_ID_DIGITS]}"
 
 
-def publish(client: DockerClient, images: Images, wanted: Publication, say: Say) -> Published:
+def publish(client: DockerClient, images: Images, wanted: ImagePublication, say: Say) -> Published:
     """Push, compare, register; a second time it changes nothing."""
     # Every text is checked by the rules of the ledger before anything is pushed.
     Image(
@@ -120,7 +120,7 @@ def publish(client: DockerClient, images: Images, wanted: Publication, say: Say)
     return _register(images, wanted, served)
 
 
-def adopt(images: Images, wanted: Publication, served: Served, say: Say) -> Published:
+def adopt(images: Images, wanted: ImagePublication, served: Served, say: Say) -> Published:
     """Register an image that the registry has already.
 
     What is registered is the manifest for this platform; the digest of an index goes into the description.
@@ -133,7 +133,7 @@ def adopt(images: Images, wanted: Publication, served: Served, say: Say) -> Publ
     return _register(images, wanted, served)
 
 
-def served_here(client: DockerClient, registry: Registry, name: str, pushed: Digest) -> Served:
+def served_here(client: DockerClient, registry: ImageRegistry, name: str, pushed: Digest) -> Served:
     """Find the image that a digest leads to on the engine's own platform."""
     with asking("say its platform"):
         about = client.version()
@@ -147,7 +147,7 @@ def served_here(client: DockerClient, registry: Registry, name: str, pushed: Dig
     return served
 
 
-def _register(images: Images, wanted: Publication, served: Served) -> Published:
+def _register(images: Images, wanted: ImagePublication, served: Served) -> Published:
     description = wanted.description
     if served.index is not None:
         description = f"{description} (from the index {served.index})".strip()
@@ -172,7 +172,7 @@ def platform_of(client: DockerClient, image: Digest) -> Platform:
     return Platform(found["Os"], found["Architecture"], found.get("Variant") or "")
 
 
-def _on_ledger(images: Images, wanted: Publication) -> ImageRecord | None:
+def _on_ledger(images: Images, wanted: ImagePublication) -> ImageRecord | None:
     """Return the record of the version, which must be of the same image, or None if it is new."""
     try:
         record = images.get(wanted.name, wanted.version)
@@ -193,7 +193,7 @@ def _on_ledger(images: Images, wanted: Publication) -> ImageRecord | None:
     return record
 
 
-def _already(wanted: Publication, record: ImageRecord, platform: Platform) -> Served | None:
+def _already(wanted: ImagePublication, record: ImageRecord, platform: Platform) -> Served | None:
     """Return what the registry serves if it serves what the ledger says."""
     digest = str(record.image.manifest_digest)
     served = wanted.registry.served(wanted.name, digest, platform)
@@ -202,7 +202,7 @@ def _already(wanted: Publication, record: ImageRecord, platform: Platform) -> Se
     return served
 
 
-def _push(client: DockerClient, wanted: Publication) -> Digest:
+def _push(client: DockerClient, wanted: ImagePublication) -> Digest:
     """Tag and push, and return the digest that the engine says the manifest has."""
     digest = ""
     with asking("push the image"):
@@ -218,7 +218,7 @@ def _push(client: DockerClient, wanted: Publication) -> Digest:
     return Digest.parse(digest)
 
 
-def _read_back(wanted: Publication, pushed: Digest, platform: Platform) -> Served:
+def _read_back(wanted: ImagePublication, pushed: Digest, platform: Platform) -> Served:
     """Ask the registry what it serves: it must be what the engine pushed, and lead to the local image."""
     served = wanted.registry.served(wanted.name, wanted.version, platform)
     if served is None or served.manifest != pushed:
@@ -233,7 +233,7 @@ def _read_back(wanted: Publication, pushed: Digest, platform: Platform) -> Serve
     return served
 
 
-def _same_manifest(wanted: Publication, record: ImageRecord, pushed: Digest) -> None:
+def _same_manifest(wanted: ImagePublication, record: ImageRecord, pushed: Digest) -> None:
     registered = record.image.manifest_digest
     if pushed != registered:
         raise StateError(

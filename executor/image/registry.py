@@ -32,20 +32,20 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Registry:
+class ImageRegistry:
     """One registry by its host; `authority` is who certifies it, or None for those the system trusts."""
 
     host: str
     authority: Path | None = None
 
     @classmethod
-    def of_network(cls, network: Network) -> "Registry":
+    def of_network(cls, network: Network) -> "ImageRegistry":
         """The network's own registry."""
         authority = network.state / "organisations" / ORDERER / "tlsca.pem"
         return cls(f"127.0.0.1:{network.ports}005", authority)
 
     @classmethod
-    def of_repository(cls, repository: str, network: Network) -> "Registry":
+    def of_repository(cls, repository: str, network: Network) -> "ImageRegistry":
         """The registry that a repository is in."""
         own = cls.of_network(network)
         host, _ = split_repository(repository)

@@ -18,7 +18,7 @@ from executor.image.archive import SavedImage, save, scratch
 from executor.image.check import evidence_of, local_id
 from executor.image.manifest import Platform
 from executor.image.reference import split_repository
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
@@ -28,7 +28,7 @@ _ALTERED = ("integrity checksum failed", "no such file")
 
 
 @dataclass(frozen=True)
-class Finding:
+class CopyFinding:
     """One copy, and whether it is the ledger's; `equal` is None where there is no copy to compare."""
 
     where: str
@@ -45,7 +45,7 @@ class Verification:
     """What was found for one version on the ledger."""
 
     record: ImageRecord
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CopyFinding] = field(default_factory=list)
     index_digest: Digest | None = None
     platform_digest: Digest | None = None
 
@@ -63,7 +63,7 @@ class Verification:
     def add(self, where: str, found: Digest | None, expected: Digest | None = None) -> None:
         """Note a copy and compare it."""
         equal = None if found is None or expected is None else found == expected
-        self.findings.append(Finding(where, equal, "not there" if found is None else str(found)))
+        self.findings.append(CopyFinding(where, equal, "not there" if found is None else str(found)))
 
     def problem(self) -> EngineError | IntegrityError | None:
         """Return None if the image can be relied on, and otherwise the error to end with."""
@@ -98,7 +98,9 @@ class Verification:
         }
 
 
-def verify(client: DockerClient, record: ImageRecord, registry: Registry, deep: bool = False) -> Verification:
+def verify(
+    client: DockerClient, record: ImageRecord, registry: ImageRegistry, deep: bool = False
+) -> Verification:
     """Look at every copy; nothing is pulled."""
     made = Verification(record)
     _engine(client, made)
@@ -129,7 +131,7 @@ def _files(client: DockerClient, made: Verification) -> None:
         except EngineError as error:
             if not any(sign in error.cause for sign in _ALTERED):
                 raise
-            made.findings.append(Finding("engine, files", False, error.cause))
+            made.findings.append(CopyFinding("engine, files", False, error.cause))
             return
         with tarfile.open(path, "r:") as archive:
             saved = SavedImage.read(archive)
@@ -140,7 +142,7 @@ def _files(client: DockerClient, made: Verification) -> None:
                 made.add(f"engine, files of layer {number}", found, expected)
 
 
-def _registry(client: DockerClient, made: Verification, registry: Registry) -> None:
+def _registry(client: DockerClient, made: Verification, registry: ImageRegistry) -> None:
     registered = made.registered
     _, name = split_repository(registered.repository)
     with asking("say its platform"):
@@ -150,14 +152,14 @@ def _registry(client: DockerClient, made: Verification, registry: Registry) -> N
         served = registry.served(name, str(registered.manifest_digest), platform)
         tagged = registry.served(name, registered.version, platform)
     except EngineError as error:
-        made.findings.append(Finding("registry", None, error.cause))
+        made.findings.append(CopyFinding("registry", None, error.cause))
         return
     made.add("registry, by manifest", served.image_id if served else None, registered.image_id)
     if tagged is None:
         made.add("registry, tag", None)
     else:
         same = registered.manifest_digest in (tagged.manifest, tagged.image)
-        made.findings.append(Finding("registry, tag", same, str(tagged.manifest)))
+        made.findings.append(CopyFinding("registry, tag", same, str(tagged.manifest)))
     if served is not None:
         made.platform_digest = served.image
         made.index_digest = served.index or (

@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from protocol.broker import frames
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
-from protocol.broker.messages import Answer, Refusal, Request, Verb
+from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb
 from protocol.errors import AttestreeError, FrameError
 
 SOCKET_MODE = 0o666
@@ -86,7 +86,7 @@ class BrokerServer:
                     answered = self._answer(connection, answered)
             except AttestreeError as error:
                 self.failure = error
-                _send(connection, Refusal.of(error).to_bytes())
+                _send(connection, BrokerRefusal.of(error).to_bytes())
             except OSError:
                 return  # the learner, or the executor, has hung up
 

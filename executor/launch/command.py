@@ -13,9 +13,9 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
 from executor.exits import OK, exit_code
-from executor.launch.nodes import NodeReport, Settings, launch_nodes, plan_node
+from executor.launch.nodes import LaunchSettings, NodeReport, launch_nodes, plan_node
 from executor.launch.plan import TaskPlan
-from executor.launch.source import DEFAULT_LABEL, Source
+from executor.launch.source import DEFAULT_LABEL, DataSource
 from executor.output import Progress, table
 from executor.reporting import json_option, reported
 from executor.sandbox.profile import Limits
@@ -77,10 +77,10 @@ def launch(  # noqa: PLR0917 - one per option
         raise UsageError(
             "LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other", "Give one of them."
         )
-    settings = Settings(
+    settings = LaunchSettings(
         parse_process(process),  # names a directory too, so create nothing for an invalid name
         None if until_complete else iterations or 1,
-        None if data is None else Source(data, label, drop),
+        None if data is None else DataSource(data, label, drop),
         Limits(memory_bytes=memory * MIB, cpus=cpus),
         timeout,
     )

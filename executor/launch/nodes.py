@@ -17,7 +17,7 @@ from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession, labels_of, session_of
-from executor.launch.source import Source, source_of
+from executor.launch.source import DataSource, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
 from executor.ledger.follow import PULSE
@@ -30,13 +30,13 @@ Tell = Callable[[str, int | None, str], None]
 
 
 @dataclass(frozen=True)
-class Settings:
+class LaunchSettings:
     """What holds for every node of a launch."""
 
     process: str
     iterations: int | None
     """How many to run; None for all that remain."""
-    source: Source | None
+    source: DataSource | None
     limits: Limits
     seconds: float
 
@@ -60,7 +60,7 @@ class NodeReport:
 
 
 def launch_nodes(
-    caller: Caller, client: DockerClient, settings: Settings, nodes: list[str], tell: Tell
+    caller: Caller, client: DockerClient, settings: LaunchSettings, nodes: list[str], tell: Tell
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
     stopping = threading.Event()
@@ -80,7 +80,7 @@ def launch_nodes(
 def launch_node(  # noqa: PLR0917
     caller: Caller,
     client: DockerClient,
-    settings: Settings,
+    settings: LaunchSettings,
     node: str,
     tell: Tell,
     stopping: threading.Event,
@@ -95,7 +95,7 @@ def launch_node(  # noqa: PLR0917
     return report
 
 
-def plan_node(caller: Caller, client: DockerClient, settings: Settings, node: str) -> TaskPlan | None:
+def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, node: str) -> TaskPlan | None:
     """Plan the next task of a node and change nothing; None when nothing is left to do."""
     with _session(caller, client, settings, node, threading.Event()) as session:
         task = find_next_task(session)
@@ -106,12 +106,14 @@ def plan_node(caller: Caller, client: DockerClient, settings: Settings, node: st
 
 
 def _session(
-    caller: Caller, client: DockerClient, settings: Settings, node: str, stopping: threading.Event
+    caller: Caller, client: DockerClient, settings: LaunchSettings, node: str, stopping: threading.Event
 ) -> AbstractContextManager[NodeSession]:
     return session_of(caller, client, settings.process, node, settings.seconds, stopping)
 
 
-def _run(session: NodeSession, settings: Settings, report: NodeReport, caller: Caller, tell: Tell) -> None:
+def _run(
+    session: NodeSession, settings: LaunchSettings, report: NodeReport, caller: Caller, tell: Tell
+) -> None:
     node = report.node
     recover(session, partial(tell, node, None))
     task = find_next_task(session)
@@ -128,7 +130,7 @@ def _run(session: NodeSession, settings: Settings, report: NodeReport, caller: C
         report.finished = finish(session, partial(tell, node, None))
 
 
-def _planned(session: NodeSession, settings: Settings, task: NextTask, dataset: Dataset) -> TaskPlan:
+def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dataset: Dataset) -> TaskPlan:
     """Plan a task; an image that is not the ledger's is refused, and the refusal is evidence too."""
     try:
         return make_plan(task, session, dataset, settings.limits)
@@ -137,6 +139,6 @@ def _planned(session: NodeSession, settings: Settings, task: NextTask, dataset: 
         raise
 
 
-def _source(caller: Caller, settings: Settings, store: NodeStore, node: str) -> Source:
+def _source(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str) -> DataSource:
     places = caller.network.state / "executor" / caller.organisation / "data"
     return source_of(settings.source, store, places, node)

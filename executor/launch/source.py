@@ -13,7 +13,7 @@ SUFFIXES = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A file of labelled rows; `{node}` in the path stands for the node's name."""
 
     path: str
@@ -31,7 +31,7 @@ class Source:
         return load(path.resolve(), self.label, self.drop)
 
 
-def source_of(given: Source | None, store: NodeStore, places: Path, node: str) -> Source:
+def source_of(given: DataSource | None, store: NodeStore, places: Path, node: str) -> DataSource:
     """Return the source to use; one that was given is remembered for the next rounds of the process."""
     remembered = store.directory / "data.json"
     if given is not None:
@@ -39,11 +39,11 @@ def source_of(given: Source | None, store: NodeStore, places: Path, node: str) -
         return given
     if remembered.exists():
         found = json.loads(remembered.read_bytes())
-        return Source(found["path"], found["label"], tuple(found["drop"]))
+        return DataSource(found["path"], found["label"], tuple(found["drop"]))
     for suffix in SUFFIXES:
         path = places / f"{node}.{suffix}"
         if path.exists():
-            return Source(str(path))
+            return DataSource(str(path))
     raise DatasetError(
         "DATA_FILE",
         f"there is no {places / node}.csv or .parquet, and no --data was ever given for this process",

@@ -25,7 +25,7 @@ from executor.launch.session import NodeSession
 from executor.launch.store import Journal, NodeStore
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
 from protocol.broker.exit_codes import LearnerExit
-from protocol.broker.messages import Refusal
+from protocol.broker.messages import BrokerRefusal
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
 from protocol.task.opening import TaskId
@@ -188,7 +188,7 @@ def _close(session: NodeSession, task: TaskId, error: AttestreeError) -> None:
             refuse(session, task, error)
         else:
             # In words that fit a record: a cause may quote what the learner wrote.
-            session.ledger.execution.fail(task, error.code, Refusal.of(error).cause)
+            session.ledger.execution.fail(task, error.code, BrokerRefusal.of(error).cause)
     except AttestreeError:
         return
     session.store.ended()

@@ -23,7 +23,7 @@ from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.robust import vote_weights
 from protocol.agreement.process import Specification
-from protocol.agreement.step import Parameters as StepParameters
+from protocol.agreement.step import StepParameters
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId

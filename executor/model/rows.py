@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScoringRows:
     """Feature values in the order of the process's schema, and the columns to be carried into the result."""
 
     X: NDArray[np.float32]
@@ -51,7 +51,7 @@ def find_schema(path: Path, label: str, drop: Sequence[str], wanted: Digest) -> 
     return schema
 
 
-def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> Rows:
+def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> ScoringRows:
     """Read the features of every row, in the order of the schema, and the columns to be kept as text."""
     names = names_of(path)
     for name in (*schema.features, *map(plain, keep)):
@@ -65,7 +65,7 @@ def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> Rows:
     values, found = load_features(path, drop=[name for name in names if name not in wanted])
     order = [found.index(name) for name in schema.features]
     kept = _kept(path, [names.index(plain(name)) for name in keep]) if keep else ()
-    return Rows(np.ascontiguousarray(values[:, order]), kept)
+    return ScoringRows(np.ascontiguousarray(values[:, order]), kept)
 
 
 def labels_of(path: Path, schema: FeatureSchema) -> NDArray[np.uint8] | None:

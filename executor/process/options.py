@@ -10,7 +10,7 @@ from typing import Any
 from learning.errors import ParameterError
 from learning.options import from_step, to_options
 from learning.robust import HomeCheck
-from protocol.agreement.step import Parameters
+from protocol.agreement.step import StepParameters
 from protocol.canonical import float_text
 
 FRACTIONS = ("decay", "quota", "vote_cap", "threshold")
@@ -40,7 +40,7 @@ def without_floats(value: Any) -> Any:
     return float_text(value) if type(value) is float else value
 
 
-def written_out(parameters: Parameters) -> dict[str, Any]:
+def written_out(parameters: StepParameters) -> dict[str, Any]:
     """Return the options with every default, or refuse what the learner would refuse."""
     agreed = from_step(parameters)
     features, given = parameters.limits.n_features, len(agreed.kernel.mu)

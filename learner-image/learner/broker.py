@@ -10,7 +10,7 @@ from typing import Self
 
 from learner.outcome import Exit, StopError, ends_with
 from protocol.broker import frames
-from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
+from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb, read_answer
 
 
 class Broker:
@@ -50,8 +50,8 @@ class Broker:
             except BaseException:
                 self._over = True
                 raise
-            self._over = isinstance(answer, Refusal) or request.verb is Verb.COMPLETE
-        if isinstance(answer, Refusal):
+            self._over = isinstance(answer, BrokerRefusal) or request.verb is Verb.COMPLETE
+        if isinstance(answer, BrokerRefusal):
             raise StopError(
                 Exit.BROKER, f"{request.verb} is refused: {answer.code}: {answer.cause}. {answer.remedy}"
             )

@@ -7,7 +7,7 @@ from protocol.ed25519 import SIZE
 from protocol.signing import SigningKey
 
 
-class Source(Protocol):
+class KeySource(Protocol):
     """An unbuffered stream, so that no second copy of what is read stays behind."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
@@ -15,13 +15,13 @@ class Source(Protocol):
         ...
 
 
-def standard_input() -> Source:
+def standard_input() -> KeySource:
     """Open standard input once more, without a buffer."""
     with ends_with(Exit.KEY):
         return open(0, "rb", buffering=0, closefd=False)
 
 
-def read_key(source: Source) -> SigningKey:
+def read_key(source: KeySource) -> SigningKey:
     """Read exactly the 32 bytes up to the end of the stream, and leave no copy but the key's own."""
     # One more than a key has, to see whether more comes.
     buffer = bytearray(SIZE + 1)
@@ -34,7 +34,7 @@ def read_key(source: Source) -> SigningKey:
         buffer[:] = bytes(len(buffer))
 
 
-def _fill(source: Source, view: memoryview) -> int:
+def _fill(source: KeySource, view: memoryview) -> int:
     length = 0
     while length < len(view):
         read = source.readinto(view[length:])

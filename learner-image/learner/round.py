@@ -5,7 +5,7 @@ from pathlib import Path
 
 from learner.broker import Broker
 from learner.inputs import read_rows, read_state
-from learner.key import Source, read_key
+from learner.key import KeySource, read_key
 from learner.outcome import Exit, ends_with
 from learner.slots import Slots, ask_slots
 from learner.task import Task, ask_task
@@ -21,7 +21,7 @@ from protocol.trees.share import Share
 Say = Callable[[str], None]
 
 
-def run_round(directory: Path, key_source: Source, say: Say, gone: Callable[[], None]) -> None:
+def run_round(directory: Path, key_source: KeySource, say: Say, gone: Callable[[], None]) -> None:
     """Run the round that the broker in this directory has for us.
 
     1. Read the task's key.

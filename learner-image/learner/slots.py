@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learner.task import Task
-from learning.robust import Refusal
+from learning.robust import TreeRefusal
 from protocol.broker.answers import SlotsAnswer
 from protocol.broker.frames import MAX_BLOB
 from protocol.broker.messages import Request, Verb
@@ -24,7 +24,7 @@ class Slots:
         """Return what GET works on."""
         return {offer.sender: estimators for offer, estimators in self.offers}
 
-    def read(self, refusals: tuple[Refusal, ...]) -> tuple[SlotRead, ...]:
+    def read(self, refusals: tuple[TreeRefusal, ...]) -> tuple[SlotRead, ...]:
         """Say of each slot what was taken, the estimators already held included, and what refused and why."""
         reasons = {refusal.id: refusal.reason for refusal in refusals}
         return tuple(

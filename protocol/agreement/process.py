@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
-from protocol.agreement.step import AGREED, MAX_ITERATIONS, Parameters, Step, StepKind, read_kind
+from protocol.agreement.step import AGREED, MAX_ITERATIONS, Step, StepKind, StepParameters, read_kind
 from protocol.agreement.topology import Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import EncodingError, ProcessError
@@ -51,7 +51,7 @@ class TaskParameters:
     The SHA-256 of its canonical bytes is the parameter hash that the task commits to and signs.
     """
 
-    agreed: Parameters
+    agreed: StepParameters
     step: str
     kind: StepKind
     first_iteration: int
@@ -66,7 +66,7 @@ class TaskParameters:
         found = Fields(record, "the parameters", (*AGREED, *_PLACE))
         initial = found["initial_model"]
         return cls(
-            Parameters.from_dict({name: found[name] for name in AGREED}),
+            StepParameters.from_dict({name: found[name] for name in AGREED}),
             found.text("step"),
             read_kind(found["kind"]),
             found.count("first_iteration"),

@@ -31,7 +31,7 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class StepParameters:
     """What a node does in each iteration of a step.
 
     `options` is for the image to understand (ranking, defence, how to FIT); the ledger only commits to it.
@@ -74,10 +74,10 @@ class Parameters:
             "options": dict(self.options),
         }
 
-    def overridden(self, changes: Mapping[str, Any]) -> "Parameters":
+    def overridden(self, changes: Mapping[str, Any]) -> "StepParameters":
         """Return the parameters with a node's own counts and options; the rest all nodes share."""
         merged = {**self.to_dict(), **changes, "options": {**self.options, **changes.get("options", {})}}
-        return Parameters.from_dict(merged)
+        return StepParameters.from_dict(merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Step:
     image_version: str
     iterations: int
     synchronous: bool
-    parameters: Parameters
+    parameters: StepParameters
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -100,7 +100,7 @@ class Step:
         found = AgreementFields(record, "step", ("name", "image", "parameters"), optional)
         image = AgreementFields(found["image"], "image", ("name", "version"))
         kind = read_kind(found.get("kind", StepKind.ITERATIVE.value))
-        parameters = Parameters.from_dict(found["parameters"])
+        parameters = StepParameters.from_dict(found["parameters"])
         return cls(
             _name(found["name"]),
             kind,
@@ -124,7 +124,7 @@ class Step:
             "overrides": {node: dict(changes) for node, changes in self.overrides.items()},
         }
 
-    def parameters_of(self, node: str) -> Parameters:
+    def parameters_of(self, node: str) -> StepParameters:
         """Return the parameters of one node."""
         return self.parameters.overridden(self.overrides.get(node, {}))
 
@@ -164,7 +164,7 @@ def _iterations(found: AgreementFields, kind: StepKind) -> int:
     return found.whole("iterations", 1, MAX_ITERATIONS)
 
 
-def _overrides(record: object, parameters: Parameters) -> dict[str, dict[str, Any]]:
+def _overrides(record: object, parameters: StepParameters) -> dict[str, dict[str, Any]]:
     if not isinstance(record, dict):
         raise ProcessError("PROCESS_FIELDS", "overrides is not an object")
     for node, changes in record.items():

@@ -102,7 +102,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class BrokerRefusal:
     """Why the broker, or the ledger behind it, did not do what was asked."""
 
     code: str
@@ -119,7 +119,7 @@ class Refusal:
         return frames.encode({"error": {"code": self.code, "cause": self.cause, "remedy": self.remedy}})
 
 
-def read_answer(source: frames.Read, verb: Verb) -> Answer | Refusal:
+def read_answer(source: frames.Read, verb: Verb) -> Answer | BrokerRefusal:
     """Read the answer to a verb; fields and sizes are checked before any blob is read."""
 
     def check(header: frames.Header, lengths: list[int]) -> None:
@@ -133,7 +133,7 @@ def read_answer(source: frames.Read, verb: Verb) -> Answer | Refusal:
     header, blobs = frames.read(source, check)
     found: Any = header.get("error")
     if found is not None:
-        return Refusal(*(_text(found, name) for name in ("code", "cause", "remedy")))
+        return BrokerRefusal(*(_text(found, name) for name in ("code", "cause", "remedy")))
     fields: Any = header["ok"]
     return Answer(verb, fields, blobs)
 

@@ -57,7 +57,7 @@ class ImageVersion(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class Member(LedgerRecord):
+class EnsembleMember(LedgerRecord):
     """An estimator of an ensemble, by the digest of its tree."""
 
     id: Annotated[EstimatorId, "which estimator"]

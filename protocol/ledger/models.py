@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.ledger.common import ImageVersion, Member, Provenance
+from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.record import LedgerRecord, Raw
 
@@ -22,7 +22,7 @@ class ModelRecord(LedgerRecord):
     iteration: Annotated[int, "the iteration of the task whose ensemble it is"]
     image: Annotated[ImageVersion | None, "the image of that task"]
     result: Annotated[Digest, "payload digest of that task's signed result"]
-    estimators: Annotated[tuple[Member, ...], "its estimators, by ascending id"]
+    estimators: Annotated[tuple[EnsembleMember, ...], "its estimators, by ascending id"]
     digest: Annotated[Digest, "the ensemble digest that the task signed"]
     metrics: Annotated[Raw, "figures of the model, fractional ones as text"]
     stored: Annotated[tuple[EstimatorId, ...], "trees that were never shared and are kept with the model"]
@@ -49,7 +49,7 @@ class ModelMembers(LedgerRecord):
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
     digest: Annotated[Digest, "the ensemble digest that the task signed"]
-    estimators: Annotated[tuple[Member, ...], "its estimators, by ascending id"]
+    estimators: Annotated[tuple[EnsembleMember, ...], "its estimators, by ascending id"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from protocol.agreement.lifecycle import TaskState
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.ledger.common import ImageVersion, Member, Provenance, Signed
+from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Signed
 from protocol.ledger.record import ABSENT, LedgerRecord, Raw
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import Offer, SlotRead
@@ -110,12 +110,12 @@ class ResultRecord(LedgerRecord):
     attempt: Annotated[int, "which launch completed it"]
     image: Annotated[ImageVersion | None, "the image that ran"]
     share: Annotated[Digest | None, "digest of what it offered, null for a task without neighbours"]
-    created: Annotated[tuple[Member, ...], "every tree of this FIT, shared or not"]
+    created: Annotated[tuple[EnsembleMember, ...], "every tree of this FIT, shared or not"]
     slots: Annotated[
         tuple[SlotRead, ...],
         "sender, iteration and share of each slot read, what was taken of it, what refused and why",
     ]
-    ensemble: Annotated[tuple[Member, ...], "the estimators after CROP, by ascending id"]
+    ensemble: Annotated[tuple[EnsembleMember, ...], "the estimators after CROP, by ascending id"]
     ensemble_digest: Annotated[Digest, "SHA-256 over them"]
     state: Annotated[Digest, "digest of the state the task left; the next task must start from it"]
     metrics: Annotated[Raw, "figures of the task, fractional ones as text"]

@@ -358,7 +358,7 @@ def test_no_orderer_is_an_error(hfc: HfcTransport, nowhere: str) -> None:
 
 READ_ALL = """
 import runpy, sys
-read = runpy.run_path(sys.argv[1])["Request"].read
+read = runpy.run_path(sys.argv[1])["WorkerRequest"].read
 for line in sys.stdin.buffer:
     try:
         read(line)

@@ -16,8 +16,8 @@ from support.launching import EXECUTOR, caught_up, ledger
 from support.network import done, run
 
 from executor.cli import main
-from executor.image.publish import Publication, publish
-from executor.image.registry import Registry
+from executor.image.publish import ImagePublication, publish
+from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.digest import Digest
 
@@ -30,12 +30,12 @@ def client(docker_client: DockerClient) -> DockerClient:
 
 
 @pytest.fixture
-def registry() -> Registry:
-    return Registry.of_network(Network.load())
+def registry() -> ImageRegistry:
+    return ImageRegistry.of_network(Network.load())
 
 
 @pytest.fixture
-def name(client: DockerClient, registry: Registry) -> Iterator[str]:
+def name(client: DockerClient, registry: ImageRegistry) -> Iterator[str]:
     """The name of an image that nothing had before; what the engine got under it is removed again."""
     made = f"test/{unique('image')}"
     yield made
@@ -61,7 +61,7 @@ def register(
 
 
 def test_published_image_is_on_the_ledger_with_the_digests_of_engine_and_registry(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     local = tiny_image(client, unique("content"), f"{name}:1.0")
     made = image("publish", f"{name}:1.0", "--description", "a test")
@@ -82,7 +82,7 @@ def test_published_image_is_on_the_ledger_with_the_digests_of_engine_and_registr
 
 
 def test_publishing_again_changes_nothing_and_another_image_is_refused(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     tiny_image(client, unique("content"), f"{name}:1")
     first = image("publish", f"{name}:1")
@@ -98,7 +98,7 @@ def test_publishing_again_changes_nothing_and_another_image_is_refused(
 
 
 def test_publishing_goes_on_where_it_was_interrupted_after_the_push(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     local = tiny_image(client, unique("content"), f"{name}:1")
     pushed = push(client, local, f"{registry.host}/{name}", "1")
@@ -107,11 +107,11 @@ def test_publishing_goes_on_where_it_was_interrupted_after_the_push(
 
 
 def test_publishing_what_another_publishes_just_now_registers_it_once(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     """The other one is first, between our push and our registration."""
     local = tiny_image(client, unique("content"), f"{name}:1")
-    wanted, images = Publication(name, "1", local, registry), ledger("org1", "data-scientist").images
+    wanted, images = ImagePublication(name, "1", local, registry), ledger("org1", "data-scientist").images
     first = []
 
     def step(said: str) -> None:
@@ -195,7 +195,7 @@ def test_verify_finds_every_copy_equal(client: DockerClient, name: str) -> None:
 
 
 def test_a1_wrong_image_id_on_the_ledger_is_found_by_verify(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     local = tiny_image(client, unique("content"), f"{name}:1")
     manifest = push(client, local, f"{registry.host}/{name}", "1")
@@ -212,7 +212,7 @@ def test_a1_wrong_image_id_on_the_ledger_is_found_by_verify(
 
 
 def test_a2_tag_moved_in_the_registry_is_found_by_verify(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     tiny_image(client, unique("content"), f"{name}:1")
     image("publish", f"{name}:1")
@@ -224,7 +224,7 @@ def test_a2_tag_moved_in_the_registry_is_found_by_verify(
 
 
 def test_a5_index_is_published_as_the_manifest_of_this_platform_with_both_recorded(
-    client: DockerClient, registry: Registry, name: str
+    client: DockerClient, registry: ImageRegistry, name: str
 ) -> None:
     repository = f"{registry.host}/{name}"
     local = tiny_image(client, unique("content"), f"{name}:amd")

@@ -19,7 +19,7 @@ from support.launching import (
     task_of,
 )
 
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from executor.launch import task_run as steps
 from executor.network import Network
 from executor.sandbox.container import Container
@@ -45,7 +45,7 @@ def name(docker_client: DockerClient) -> Iterator[str]:
     made = f"test/{unique('altered')}"
     yield made
     forget(docker_client, made)
-    forget(docker_client, f"{Registry.of_network(Network.load()).host}/{made}")
+    forget(docker_client, f"{ImageRegistry.of_network(Network.load()).host}/{made}")
 
 
 def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -104,7 +104,7 @@ def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_run
         version = image.partition(":")[2]
 
         def moved_before(*given: Any, **named: Any) -> Container:
-            push(docker_client, tampered, f"{Registry.of_network(Network.load()).host}/{name}", version)
+            push(docker_client, tampered, f"{ImageRegistry.of_network(Network.load()).host}/{name}", version)
             docker_client.api.tag(str(tampered), name, version)
             made = create(*given, **named)
             seen.append(made.inspect())

@@ -53,7 +53,7 @@ OPTIONS = [
 ]
 
 
-class CallError(Exception):
+class WorkerError(Exception):
     """The call came to nothing; `kind` says in which way."""
 
     def __init__(self, kind: str, cause: str, **more: Any) -> None:
@@ -76,7 +76,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Request:
+class WorkerRequest:
     """Everything a call needs; the private key is named by its path and read here alone."""
 
     verb: str
@@ -99,7 +99,7 @@ class Request:
     start: int
 
     @classmethod
-    def read(cls, raw: bytes) -> "Request":
+    def read(cls, raw: bytes) -> "WorkerRequest":
         """Parse a request; it has exactly these fields, or it is refused."""
         try:
             record = json.loads(raw)
@@ -134,7 +134,7 @@ class Memory:
 class Call:
     """One call: a new hfc Client, used once, because waits on a shared one mix up their results."""
 
-    def __init__(self, request: Request, output: BinaryIO) -> None:
+    def __init__(self, request: WorkerRequest, output: BinaryIO) -> None:
         self.request = request
         self.output = output
         self.sent = ""
@@ -154,8 +154,8 @@ class Call:
                 self.write({"answer": {}})
                 return
             cause = f"no answer within {self.request.seconds:g} s"
-            self.write({"error": CallError("timeout", cause, tx_id=self.sent).record})
-        except CallError as error:
+            self.write({"error": WorkerError("timeout", cause, tx_id=self.sent).record})
+        except WorkerError as error:
             self.write({"error": error.record})
 
     async def evaluate(self) -> dict[str, Any]:
@@ -184,8 +184,10 @@ class Call:
                 async for found in blocks:
                     self.write({"block": encoded(found.block.SerializeToString())})
         except grpc.RpcError as error:
-            raise CallError("stream", text_of(error), details=[self.request.peers[0].said(error)]) from error
-        raise CallError("stream", "the peer ended the stream of blocks")
+            raise WorkerError(
+                "stream", text_of(error), details=[self.request.peers[0].said(error)]
+            ) from error
+        raise WorkerError("stream", "the peer ended the stream of blocks")
 
     def write(self, record: dict[str, Any]) -> None:
         """Write one line, at once."""
@@ -211,13 +213,13 @@ class Call:
             except (grpc.RpcError, TimeoutError) as error:
                 details.append(server.said(error))
                 if kind_of(error) == "failed":
-                    raise CallError("failed", text_of(error), details=details) from error
+                    raise WorkerError("failed", text_of(error), details=details) from error
                 continue
             if accepted(found.response.status):
                 return server, bytes(found.response.payload)
             details.append(server.said(found.response.message))
-            raise CallError("refused", found.response.message, tx_id=context.tx_id, details=details)
-        raise CallError("unreachable", "no peer answers", details=details)
+            raise WorkerError("refused", found.response.message, tx_id=context.tx_id, details=details)
+        raise WorkerError("unreachable", "no peer answers", details=details)
 
     async def _patiently(self, pending: Awaitable[Any]) -> Any:
         return await asyncio.wait_for(pending, self.request.peer_seconds)
@@ -232,7 +234,7 @@ class Call:
             responses = await asyncio.gather(*waiting, return_exceptions=True)
             try:
                 agreed = self._agreed(responses, context.tx_id)
-            except CallError as error:
+            except WorkerError as error:
                 if pause is None or request.msp in {said["msp"] for said in error.record["details"]}:
                     raise
                 await asyncio.sleep(pause)
@@ -261,7 +263,7 @@ class Call:
         # What one peer refuses says more than that another one cannot be reached.
         kind = next(kind for kind in ("refused", "failed", "unreachable", "mismatch") if kind in kinds)
         cause = f"{len(best)} of {len(responses)} peers endorsed alike, {self.request.endorsements} have to"
-        raise CallError(kind, cause, tx_id=tx_id, details=details)
+        raise WorkerError(kind, cause, tx_id=tx_id, details=details)
 
     async def _order(self, transaction: Any, context: Any) -> None:
         """Give the transaction to the first orderer that listens; it is never given twice."""
@@ -274,7 +276,7 @@ class Call:
                 async for found in utils.send_transaction({server.address: orderer}, transaction, context):
                     if found.status != OK:
                         cause = f"{common_pb2.Status.Name(found.status)}: {found.info}"
-                        raise CallError("rejected", cause, tx_id=self.sent, details=[server.said(cause)])
+                        raise WorkerError("rejected", cause, tx_id=self.sent, details=[server.said(cause)])
         except (grpc.RpcError, TimeoutError) as error:
             # It may have arrived: what became of it is for the peers to say.
             logging.warning("orderer %s: %s", server.address, text_of(error))
@@ -291,7 +293,7 @@ class Call:
             else:
                 writer.close()
                 return server
-        raise CallError("no-orderer", "no orderer can be reached", details=details)
+        raise WorkerError("no-orderer", "no orderer can be reached", details=details)
 
     async def _verdict(self, height: int) -> int:
         """Return the block that has the transaction, if it is valid; where a peer is lost, ask the next."""
@@ -299,14 +301,14 @@ class Call:
         for server, peer in zip(self.request.peers, self.peers, strict=True):
             try:
                 code, block = await self._find(peer, height)
-            except (grpc.RpcError, CallError) as error:
+            except (grpc.RpcError, WorkerError) as error:
                 details.append(server.said(error))
                 continue
             verdict = transaction_pb2.TxValidationCode.Name(code)
             if verdict != "VALID":
-                raise CallError("invalid", verdict, tx_id=self.sent, validation=verdict, block=block)
+                raise WorkerError("invalid", verdict, tx_id=self.sent, validation=verdict, block=block)
             return block
-        raise CallError("unknown", "no peer says what became of it", tx_id=self.sent, details=details)
+        raise WorkerError("unknown", "no peer says what became of it", tx_id=self.sent, details=details)
 
     async def _find(self, peer: Any, height: int) -> tuple[int, int]:
         """Follow the blocks from before the transaction until one has it."""
@@ -315,7 +317,7 @@ class Call:
                 for transaction in found.filtered_block.filtered_transactions:
                     if transaction.txid == self.sent:
                         return int(transaction.tx_validation_code), int(found.filtered_block.number)
-        raise CallError("stream", "the peer ended the stream of blocks")
+        raise WorkerError("stream", "the peer ended the stream of blocks")
 
     async def _blocks(self, peer: Any, start: int, *, filtered: bool) -> AsyncGenerator[Any, None]:
         """Yield blocks from one on; a peer that has not come so far yet is asked again until it has."""
@@ -330,7 +332,7 @@ class Call:
                         continue
                     status = common_pb2.Status.Name(found.status)
                     if status != "NOT_FOUND":
-                        raise CallError("stream", f"the peer ended the stream: {status}", tx_id=self.sent)
+                        raise WorkerError("stream", f"the peer ended the stream: {status}", tx_id=self.sent)
                     is_behind = True
             finally:
                 # Or the thread that waits for the next block keeps the process.
@@ -384,7 +386,7 @@ def text_of(what: Any) -> str:
 
 async def serve(raw: bytes, output: BinaryIO) -> None:
     """Serve one call; hfc ties its connections to the running loop."""
-    await Call(Request.read(raw), output).perform()
+    await Call(WorkerRequest.read(raw), output).perform()
 
 
 if __name__ == "__main__":

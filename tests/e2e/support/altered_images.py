@@ -10,7 +10,7 @@ from support.channel import unique
 from support.images import push
 from support.launching import ledger
 
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.digest import Digest
 
@@ -44,7 +44,7 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 def registered(client: DockerClient, name: str, served: Digest, claimed: Digest) -> str:
     """Push one image and register it under the id of another, as a liar would; returns NAME:VERSION."""
-    version, host = unique("1"), Registry.of_network(Network.load()).host
+    version, host = unique("1"), ImageRegistry.of_network(Network.load()).host
     manifest = push(client, served, f"{host}/{name}", version)
     ledger("org1", "data-scientist").images.register(name, version, manifest, claimed, f"{host}/{name}")
     return f"{name}:{version}"

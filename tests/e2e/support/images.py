@@ -17,7 +17,7 @@ from docker.errors import ImageNotFound
 from docker.models.containers import Container
 from support.network import PROJECT, ROOT, until
 
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.agreement.image import Image
 from protocol.digest import Digest
@@ -110,7 +110,9 @@ class OwnRegistry:
             return False
 
 
-def request(registry: Registry, method: str, path: str, body: bytes = b"", kind: str = MANIFEST) -> bytes:
+def request(
+    registry: ImageRegistry, method: str, path: str, body: bytes = b"", kind: str = MANIFEST
+) -> bytes:
     """Speak to the network's registry as a client does."""
     context = ssl.create_default_context(cafile=registry.authority)
     connection = HTTPSConnection(registry.host, timeout=30, context=context)

@@ -21,9 +21,9 @@ from executor.cli import main
 from executor.data import load as load_rows
 from executor.experiment.files import write_files
 from executor.image.build import build
-from executor.image.publish import Publication, publish
+from executor.image.publish import ImagePublication, publish
 from executor.image.reference import Reference
-from executor.image.registry import Registry
+from executor.image.registry import ImageRegistry
 from executor.launch.session import labels_of
 from executor.launch.store import NodeStore
 from executor.ledger.chaincodes.proxies import Ledger
@@ -216,7 +216,7 @@ def reached(process: str, status: str, organisation: str = "org1") -> None:
 
 def published(client: DockerClient, name: str, image: Digest) -> str:
     """Publish an image under the version that its id gives it; returns NAME:VERSION."""
-    wanted = Publication.of(Reference.parse(name), image, Registry.of_network(Network.load()))
+    wanted = ImagePublication.of(Reference.parse(name), image, ImageRegistry.of_network(Network.load()))
     publish(client, ledger("org1", "data-scientist").images, wanted, lambda _: None)
     return f"{wanted.name}:{wanted.version}"
 

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 from scenario import DIGESTS, NODES, SPECIFICATION, Channel, changed
 
-from chaincode.execution_record import ExecutionRecord
-from chaincode.image import ImageRegistry
-from chaincode.model import Models
-from chaincode.orchestration import Orchestration
+from chaincode.execution_record import ExecutionRecordContract
+from chaincode.image import ImageContract
+from chaincode.model import ModelContract
+from chaincode.orchestration import OrchestrationContract
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
@@ -51,7 +51,7 @@ class Federation(Channel):
     """Four chaincodes, three organisations, and a running process of two of them."""
 
     def __init__(self, specification=TWO_ROUNDS, started=True):
-        super().__init__(ImageRegistry(), Orchestration(), ExecutionRecord(), Models())
+        super().__init__(ImageContract(), OrchestrationContract(), ExecutionRecordContract(), ModelContract())
         for node, organisation in specification["nodes"].items():
             self.nodes[node] = self.member(node, organisation, role="node", node=node)
         if started:

@@ -5,8 +5,8 @@ import copy
 from ledger import Ledger
 
 from chaincode.common import LedgerContract, Role, allow
-from chaincode.image import ImageRegistry
-from chaincode.orchestration import Orchestration
+from chaincode.image import ImageContract
+from chaincode.orchestration import OrchestrationContract
 from chaincode.shim import Context, submit
 
 DIGESTS = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
@@ -59,7 +59,9 @@ class Channel(Ledger):
     """The ledger with image, orchestration and callers of both kinds, and people of three organisations."""
 
     def __init__(self, *contracts):
-        super().__init__(*(contracts or (ImageRegistry(), Orchestration(), ExecutionRecord(), Relay())))
+        super().__init__(
+            *(contracts or (ImageContract(), OrchestrationContract(), ExecutionRecord(), Relay()))
+        )
         for number in (1, 2, 3):
             organisation = f"Org{number}MSP"
             for role in ("admin", "data-scientist", "auditor"):

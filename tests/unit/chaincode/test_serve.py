@@ -14,7 +14,7 @@ import pytest
 from chaincode import health
 from chaincode.registry import CONTRACTS, contract
 from chaincode.serve import main
-from chaincode.settings import Settings, SettingsError
+from chaincode.settings import ServiceSettings, SettingsError
 
 WAIT = 60
 
@@ -49,7 +49,7 @@ def settings(tmp_path, authority):
 
 
 def test_settings_are_read_whole(settings):
-    found = Settings.from_file(settings())
+    found = ServiceSettings.from_file(settings())
     assert (found.log, found.chaincodes[0].name, found.chaincodes[0].id) == ("info", "probe", "probe_1:abc")
 
 
@@ -75,7 +75,7 @@ def test_settings_are_read_whole(settings):
 def test_bad_settings_are_refused_with_their_place(settings, capsys, change, sentence):
     path = settings(change)
     with pytest.raises(SettingsError, match=sentence):
-        Settings.from_file(path)
+        ServiceSettings.from_file(path)
     assert main(["--config", str(path)]) == 2
     assert str(path) in capsys.readouterr().err
 

@@ -8,19 +8,21 @@ import pytest
 from experiments import claims, figures, pages
 from experiments.claims import at_least, at_most, holds
 from experiments.comparison import Difference
-from experiments.metrics import Outcome, all_gains, gains, origin_shares, summary
+from experiments.metrics import RunOutcome, all_gains, gains, origin_shares, summary
 from experiments.pages import Grid, plain, signed, write_csv
 
 NODES = 20
 NO_GAP = {"bacc": Difference(0.0, -0.01, 0.01)}
 
 
-def outcome(seed: int, test: float, train: float, origins: np.ndarray, node2: float | None = None) -> Outcome:
+def outcome(
+    seed: int, test: float, train: float, origins: np.ndarray, node2: float | None = None
+) -> RunOutcome:
     values = np.full((NODES, 6), test)
     if node2 is not None:
         values[2] = node2
     own = np.full((NODES, 6), train)
-    return Outcome(seed, values, own, np.zeros((NODES, 3)), np.full(NODES, 0.5), origins)
+    return RunOutcome(seed, values, own, np.zeros((NODES, 3)), np.full(NODES, 0.5), origins)
 
 
 def ring_origins(reach: int) -> np.ndarray:
@@ -31,7 +33,7 @@ def ring_origins(reach: int) -> np.ndarray:
 
 def runs(
     ring: float = 0.75, full: float = 0.78, reach: int = 4, train: float = 0.5
-) -> dict[str, list[Outcome]]:
+) -> dict[str, list[RunOutcome]]:
     alone, everyone = np.eye(NODES, dtype=np.int64), np.ones((NODES, NODES), dtype=np.int64)
     everyone[:, [0, 2, 5, 6, 8, 10]] = 0
     return {

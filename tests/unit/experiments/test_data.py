@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import data
-from experiments.data import Table, synthetic
+from experiments.data import DataTable, synthetic
 from experiments.errors import ReproductionError, SourceError
 from experiments.split import node_name, node_rows, split
 
@@ -45,7 +45,7 @@ def test_wheel_with_another_member_is_refused(tmp_path: Path) -> None:
 
 
 def test_damaged_cache_is_ignored_and_replaced(tmp_path: Path) -> None:
-    table = Table(np.eye(3), np.array([0, 1, 0], np.int8), ("a", "b", "c"), "x")
+    table = DataTable(np.eye(3), np.array([0, 1, 0], np.int8), ("a", "b", "c"), "x")
     path = tmp_path / "data" / "t.npz"
     data._store_arrays(path, table)
     loaded = data._load_arrays(path)
@@ -76,10 +76,10 @@ def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch
     assert data.cache_directory() == Path("/own")
 
 
-def random_table(rows: int, anomalous: int) -> Table:
+def random_table(rows: int, anomalous: int) -> DataTable:
     y = np.zeros(rows, np.int8)
     y[:anomalous] = 1
-    return Table(np.arange(rows, dtype=float)[:, None], y, ("a",), "random")
+    return DataTable(np.arange(rows, dtype=float)[:, None], y, ("a",), "random")
 
 
 def test_split_is_deterministic_and_moves_with_its_seed() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiments import robust
-from experiments.comparison import Plan
+from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, make_topology, run_cases
 from experiments.paper import run_paper
@@ -104,13 +104,15 @@ def test_hostile_node_is_left_out_of_the_honest_mean(monkeypatch: pytest.MonkeyP
 
 def test_what_cannot_be_run_is_refused_before_any_fit() -> None:
     variants = compared({})
-    assert len(Plan(variants, ("ring",), ("zero",), hostile=2, nodes=3).cases()) == 2
+    assert len(ComparisonPlan(variants, ("ring",), ("zero",), hostile=2, nodes=3).cases()) == 2
     for topology, hostile in (("star", 2), ("ring", 3), ("ring", -1)):
         with pytest.raises(ParameterError):
-            Plan(variants, (topology,), ("zero",), hostile=hostile, nodes=3)
+            ComparisonPlan(variants, (topology,), ("zero",), hostile=hostile, nodes=3)
 
 
 def test_a_comparison_takes_two_splits_and_a_look_takes_one() -> None:
     table = synthetic(900, 5, 0.1, seed=3)
     for given, seeds in (({}, [45]), ({"fit": ("plain", "balanced")}, [45, 46])):
-        assert [part.seed for part in Plan(compared(given), ("ring",), nodes=4).splits(table)] == seeds
+        assert [
+            part.seed for part in ComparisonPlan(compared(given), ("ring",), nodes=4).splits(table)
+        ] == seeds

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as reference
 
 from experiments.comparison import Difference, difference, resample, verdict
-from experiments.metrics import Levels, Model, Weighting, measure
+from experiments.metrics import Levels, ScoredModel, Weighting, measure
 
 Y = np.array([0, 0, 1, 1, 0, 1, 0, 0], np.int8)
 
@@ -53,8 +53,10 @@ def test_weights_count_rows_as_repeating_them_would() -> None:
     )
 
 
-def noisy(y: np.ndarray, strength: float, seed: int) -> Model:
-    return Model(np.clip(strength * y + 0.4 * np.random.default_rng(seed).random(len(y)) ** 4, 0, 1), 0.5)
+def noisy(y: np.ndarray, strength: float, seed: int) -> ScoredModel:
+    return ScoredModel(
+        np.clip(strength * y + 0.4 * np.random.default_rng(seed).random(len(y)) ** 4, 0, 1), 0.5
+    )
 
 
 def test_clearly_stronger_scores_have_an_interval_above_0() -> None:
@@ -77,7 +79,7 @@ def test_a_variant_against_itself_shows_no_difference() -> None:
 def test_grouping_silent_rows_keeps_the_bootstrap_distribution() -> None:
     y = (np.arange(2000) % 40 == 0).astype(np.int8)
     scores = np.where(y == 1, np.arange(2000) % 80 == 0, 0) * 0.9
-    spread = resample(y, {"a": [Model(scores, 0.5)]})["a"][1:, 2].std()
+    spread = resample(y, {"a": [ScoredModel(scores, 0.5)]})["a"][1:, 2].std()
     assert spread == pytest.approx(np.sqrt(0.5 * 0.5 / y.sum()), rel=0.1)
 
 

@@ -18,7 +18,7 @@ from protocol import canonical
 from protocol.agreement import step
 from protocol.agreement.process import Specification
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
-from protocol.broker.messages import Answer, Refusal, Verb
+from protocol.broker.messages import Answer, BrokerRefusal, Verb
 from protocol.digest import Digest
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId
@@ -58,7 +58,7 @@ def rows_of(node):
 @cache
 def fitted(node, iteration):
     """What a node has after so many rounds alone."""
-    agreed = from_step(step.Parameters.from_dict(PARAMETERS))
+    agreed = from_step(step.StepParameters.from_dict(PARAMETERS))
     state = NodeState(node, 42)
     for _ in range(iteration):
         state = actions.get(actions.fit(state, rows_of(node), agreed), {}, agreed, rows_of(node))
@@ -137,4 +137,4 @@ class Scene:
 
 
 def refusing(code="TASK_EXPIRED"):
-    return Refusal(code, "the task's time is over", "Launch the round again.").to_bytes()
+    return BrokerRefusal(code, "the task's time is over", "Launch the round again.").to_bytes()

@@ -24,7 +24,7 @@ from protocol.trees.share import Share, ShareLimits
 
 
 def simulated(kind=Kind.RING, iterations=ROUNDS, **changes):
-    parameters = from_step(step.Parameters.from_dict(PARAMETERS | changes))
+    parameters = from_step(step.StepParameters.from_dict(PARAMETERS | changes))
     members = {
         node: Member(Rows.of(table_of(i).X, table_of(i).y), parameters)
         for i, node in enumerate(sorted(NODES))

@@ -5,14 +5,14 @@ import pytest
 from learning.ensemble import Ensemble
 from learning.errors import EnsembleError, ParameterError
 from learning.kernel import KernelOptions
-from learning.ranking import RANKINGS, Context, KernelRanking, NewestRanking, SizeRanking, make
+from learning.ranking import RANKINGS, KernelRanking, NewestRanking, RankingContext, SizeRanking, make
 from protocol.identifiers import EstimatorId
 
 FIRST = SizeRanking()
 
 
-def context(purpose="share", seed=1, **changes) -> Context:
-    return Context("node00", 0, purpose, seed, **changes)
+def context(purpose="share", seed=1, **changes) -> RankingContext:
+    return RankingContext("node00", 0, purpose, seed, **changes)
 
 
 def test_add_is_the_union_by_id_in_id_order(random_trees, estimators):
@@ -94,7 +94,7 @@ def test_random_depends_on_seed_node_iteration_and_purpose(random_trees, estimat
     offered = estimators(random_trees(30))
     orders = [
         make("random", at).top(offered, 30)
-        for at in (context(), context(seed=2), context("crop"), Context("node01", 0, "share", 1))
+        for at in (context(), context(seed=2), context("crop"), RankingContext("node01", 0, "share", 1))
     ]
     assert len({tuple(order) for order in orders}) == 4
 

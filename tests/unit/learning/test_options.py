@@ -14,7 +14,7 @@ from protocol.digest import Digest
 from protocol.trees.limits import TreeLimits
 
 
-def agreed(options, **changes) -> step.Parameters:
+def agreed(options, **changes) -> step.StepParameters:
     given = {
         "n_new": 10,
         "n_max": 50,
@@ -23,7 +23,7 @@ def agreed(options, **changes) -> step.Parameters:
         "limits": TreeLimits(29),
         "schema_digest": Digest.of(b"schema"),
     }
-    return step.Parameters(**(given | changes), options=options)
+    return step.StepParameters(**(given | changes), options=options)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocol import canonical
 from protocol.broker import frames
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
-from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
+from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb, read_answer
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, FrameError
 from protocol.identifiers import EstimatorId
@@ -79,12 +79,12 @@ def test_requests_and_answers_of_the_golden_file_are_accepted(verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_refusal_answers_any_verb(verb):
     found = read_answer(Wire(bytes.fromhex(GOLDEN["refusal"]["bytes"])), Verb(verb))
-    assert found == Refusal("TASK_EXPIRED", "the task's time is over", "Launch the round again.")
+    assert found == BrokerRefusal("TASK_EXPIRED", "the task's time is over", "Launch the round again.")
 
 
 def test_any_error_of_the_executor_becomes_a_refusal_that_can_be_read():
     error = AttestreeError("PEER_SAID", "line\none\x00\x1b[31m e\u0301 " + "x" * 2000, "Wait.")
-    refusal = Refusal.of(error)
+    refusal = BrokerRefusal.of(error)
     again = read_answer(Wire(refusal.to_bytes()), Verb.TASK)
     assert again == refusal
     assert again.cause.startswith("line one  [31m \u00e9 x")

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from executor.errors import EngineError, IntegrityError
 from executor.image.manifest import Platform
-from executor.image.registry import MAX_MANIFEST, Registry
+from executor.image.registry import MAX_MANIFEST, ImageRegistry
 from executor.network import Network
 from protocol.digest import Digest
 
@@ -76,14 +76,14 @@ def table() -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.fixture
-def registry(certificate: Path, table: dict[str, tuple[int, bytes]]) -> Iterator[Registry]:
+def registry(certificate: Path, table: dict[str, tuple[int, bytes]]) -> Iterator[ImageRegistry]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Answers,), {"table": table}))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
-    yield Registry(f"127.0.0.1:{server.server_port}", certificate)
+    yield ImageRegistry(f"127.0.0.1:{server.server_port}", certificate)
     server.shutdown()
     server.server_close()
     thread.join()
@@ -94,7 +94,7 @@ def path(reference: object) -> str:
 
 
 def test_a_tag_leads_to_manifest_and_configuration(
-    registry: Registry, table: dict[str, tuple[int, bytes]]
+    registry: ImageRegistry, table: dict[str, tuple[int, bytes]]
 ) -> None:
     table[path("1")] = (200, MANIFEST)
     served = registry.served("bank/learner", "1", HERE)
@@ -109,7 +109,7 @@ def test_a_tag_leads_to_manifest_and_configuration(
 
 
 def test_other_bytes_under_a_digest_are_refused(
-    registry: Registry, table: dict[str, tuple[int, bytes]]
+    registry: ImageRegistry, table: dict[str, tuple[int, bytes]]
 ) -> None:
     table[path(Digest.of(MANIFEST))] = (200, OTHER)
     with pytest.raises(IntegrityError) as caught:
@@ -118,7 +118,7 @@ def test_other_bytes_under_a_digest_are_refused(
 
 
 def test_a5_other_bytes_under_the_digest_an_index_names_are_refused(
-    registry: Registry, table: dict[str, tuple[int, bytes]]
+    registry: ImageRegistry, table: dict[str, tuple[int, bytes]]
 ) -> None:
     listed = {"digest": str(Digest.of(MANIFEST)), "platform": {"os": "linux", "architecture": "amd64"}}
     table[path("1")] = (200, json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode())
@@ -128,7 +128,7 @@ def test_a5_other_bytes_under_the_digest_an_index_names_are_refused(
     assert caught.value.code == "IMAGE_MISMATCH"
 
 
-def test_a5_index_of_indices_is_refused(registry: Registry, table: dict[str, tuple[int, bytes]]) -> None:
+def test_a5_index_of_indices_is_refused(registry: ImageRegistry, table: dict[str, tuple[int, bytes]]) -> None:
     inner = json.dumps({"schemaVersion": 2, "manifests": []}).encode()
     listed = {"digest": str(Digest.of(inner)), "platform": {"os": "linux", "architecture": "amd64"}}
     table[path("1")] = (200, json.dumps({"schemaVersion": 2, "manifests": [listed]}).encode())
@@ -140,7 +140,7 @@ def test_a5_index_of_indices_is_refused(registry: Registry, table: dict[str, tup
 
 @pytest.mark.parametrize("answer", [(401, b"{}"), (302, b""), (500, b"{}"), (200, b" " * (MAX_MANIFEST + 1))])
 def test_an_answer_that_is_no_manifest_is_refused(
-    registry: Registry, table: dict[str, tuple[int, bytes]], answer: tuple[int, bytes]
+    registry: ImageRegistry, table: dict[str, tuple[int, bytes]], answer: tuple[int, bytes]
 ) -> None:
     table[path("1")] = answer
     with pytest.raises(EngineError) as caught:
@@ -149,11 +149,11 @@ def test_an_answer_that_is_no_manifest_is_refused(
 
 
 def test_a_registry_that_another_authority_certified_is_not_asked(
-    registry: Registry, table: dict[str, tuple[int, bytes]]
+    registry: ImageRegistry, table: dict[str, tuple[int, bytes]]
 ) -> None:
     table[path("1")] = (200, MANIFEST)
     with pytest.raises(EngineError) as caught:
-        Registry(registry.host).manifest("bank/learner", "1")
+        ImageRegistry(registry.host).manifest("bank/learner", "1")
     assert caught.value.code == "REGISTRY_UNREACHABLE"
     assert "CERTIFICATE_VERIFY_FAILED" in caught.value.cause
 
@@ -161,19 +161,21 @@ def test_a_registry_that_another_authority_certified_is_not_asked(
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "127.0.0.1:99999"])
 def test_a7_registry_that_is_not_there_is_named(host: str, certificate: Path) -> None:
     with pytest.raises(EngineError) as caught:
-        Registry(host, certificate).manifest("bank/learner", "1")
+        ImageRegistry(host, certificate).manifest("bank/learner", "1")
     assert caught.value.code == "REGISTRY_UNREACHABLE"
     assert host in caught.value.cause
 
 
 def test_a_network_without_its_authority_s_certificate_is_an_error_not_a_crash(tmp_path: Path) -> None:
     with pytest.raises(EngineError):
-        Registry.of_network(Network("none", tmp_path, 4, 3, 20, "image")).manifest("bank/learner", "1")
+        ImageRegistry.of_network(Network("none", tmp_path, 4, 3, 20, "image")).manifest("bank/learner", "1")
 
 
 def test_only_the_network_s_own_registry_is_trusted_by_its_authority(tmp_path: Path) -> None:
     network = Network("attestree", tmp_path, 4, 3, 20, "image", 17)
-    own = Registry.of_repository("127.0.0.1:17005/attestree/learner", network)
-    assert own == Registry.of_network(network)
+    own = ImageRegistry.of_repository("127.0.0.1:17005/attestree/learner", network)
+    assert own == ImageRegistry.of_network(network)
     assert own.authority is not None
-    assert Registry.of_repository("registry.example/learner", network) == Registry("registry.example")
+    assert ImageRegistry.of_repository("registry.example/learner", network) == ImageRegistry(
+        "registry.example"
+    )

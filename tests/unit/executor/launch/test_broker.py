@@ -11,7 +11,7 @@ import pytest
 
 from executor.launch.broker import BrokerServer
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
-from protocol.broker.messages import Answer, Refusal, Request, Verb, read_answer
+from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb, read_answer
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.signing import SigningKey
@@ -70,12 +70,12 @@ def serving(
         yield broker, learner
 
 
-def ask(learner: socket.socket, request: Request) -> Answer | Refusal:
+def ask(learner: socket.socket, request: Request) -> Answer | BrokerRefusal:
     learner.sendall(request.to_bytes())
     return hear(learner, request.verb)
 
 
-def hear(learner: socket.socket, verb: Verb) -> Answer | Refusal:
+def hear(learner: socket.socket, verb: Verb) -> Answer | BrokerRefusal:
     return read_answer(lambda size: learner.recv(size, socket.MSG_WAITALL), verb)
 
 
@@ -101,7 +101,7 @@ def test_c7_a_verb_before_its_turn_is_refused(socket_folder: Path, request_: Req
     with serving(socket_folder, relay) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, request_)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, BrokerRefusal)
     assert refusal.code == "FRAME_VERB"
     assert broker.failure is not None
     assert broker.failure.code == "FRAME_VERB"
@@ -114,7 +114,7 @@ def test_a_second_share_is_refused(socket_folder: Path) -> None:
         ask(learner, Request(Verb.TASK))
         ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"others",)))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, BrokerRefusal)
     assert len(relay.heard) == 1
 
 
@@ -130,7 +130,7 @@ def test_f9_a_huge_message_is_refused_before_it_is_read(socket_folder: Path) -> 
     with serving(socket_folder, RecordingRelay()) as (broker, learner):
         learner.sendall(struct.pack("<BI", 1, 1 << 31))
         refusal = hear(learner, Verb.TASK)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, BrokerRefusal)
     assert refusal.code == "FRAME_SIZE"
     assert broker.failure is not None
 
@@ -139,7 +139,7 @@ def test_f9_a_huge_message_is_refused_before_it_is_read(socket_folder: Path) -> 
 def test_garbage_is_refused(socket_folder: Path, garbage: bytes) -> None:
     with serving(socket_folder, RecordingRelay()) as (broker, learner):
         learner.sendall(garbage)
-        assert isinstance(hear(learner, Verb.TASK), Refusal)
+        assert isinstance(hear(learner, Verb.TASK), BrokerRefusal)
     assert broker.failure is not None
 
 
@@ -147,7 +147,7 @@ def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(socke
     with serving(socket_folder, RecordingRelay(refuses=True)) as (broker, learner):
         ask(learner, Request(Verb.TASK))
         refusal = ask(learner, Request(Verb.SHARE, SIGNATURE, (b"trees",)))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, BrokerRefusal)
     assert refusal.code == "PROCESS_NOT_RUNNING"
     assert isinstance(broker.failure, StateError)
 

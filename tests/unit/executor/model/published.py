@@ -17,7 +17,7 @@ from protocol.agreement.process import Specification
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
-from protocol.ledger.common import ImageVersion, Member, Provenance
+from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.processes import ProcessRecord
@@ -95,7 +95,7 @@ class Answers:
 
 
 def answers(**options: Any) -> Answers:
-    members = tuple(Member(e.id, e.tree.digest) for e in estimators())
+    members = tuple(EnsembleMember(e.id, e.tree.digest) for e in estimators())
     made = specification(**(to_options(Parameters()) | options))
     by = Provenance("Org1MSP", "node01", "node", Digest.of(b"certificate"), "2026-11-16T00:00:00Z", "tx")
     record = ModelRecord(
