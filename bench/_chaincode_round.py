@@ -6,7 +6,6 @@ import importlib
 import json
 import statistics
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -67,13 +66,8 @@ def share_milliseconds(trees: Sequence[Tree]) -> float:
 
     The contract waits for nothing here, so this is the time it takes where no other work holds it up.
     """
-    folder = str(ROOT / "tests" / "unit" / "chaincode")
-    sys.path.insert(0, folder)
-    try:
-        # The unit tests' channel in memory: the contracts and the shim's context are real, gRPC is not there.
-        federation: Any = importlib.import_module("federation").Federation()
-    finally:
-        sys.path.remove(folder)
+    # The test kit's channel in memory: the contracts and the shim's context are real, gRPC is not there.
+    federation: Any = importlib.import_module("support.memory.federation").Federation()
     player = federation.players["node01"]
     player.open(0)
     arguments, options = player.call_share(_estimators("node01", trees))

@@ -1,7 +1,6 @@
 """Every exit code of docs/exit-codes.md is reached through the command line."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
@@ -25,17 +24,14 @@ from support.launching import (
     task_of,
 )
 from support.lying_engine import lying_engine
-from support.network import ROOT, free_ports
+from support.network import free_ports
+from support.scripted_peers import CONFLICT, TLS, ScriptedPeer, committed, gateway_service, msp_folder
 from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
 from executor import exits
 from executor.cli import main
 from executor.launch.relay import TaskRelay
 from executor.network import Network
-
-sys.path.insert(0, str(ROOT / "tests/unit/executor/ledger"))
-
-from peers import CONFLICT, TLS, ScriptedPeer, committed, gateway_service, msp_folder
 
 NODE = {"node01": "org1"}
 

@@ -67,9 +67,7 @@ WITH_A_CONTAINER = {
 def killed(instant: str, process: str, rows: Path, *arguments: str) -> None:
     """Launch in a process of its own, which dies at the instant."""
     words = ("launch", "--process", process, "--organisation", "org1", "--data", str(rows), *arguments)
-    ran = run(
-        sys.executable, str(ROOT / "tests/e2e/support/crashing.py"), instant, *words, PYTHONPATH=str(ROOT)
-    )
+    ran = run(sys.executable, str(ROOT / "tests/support/crashing.py"), instant, *words, PYTHONPATH=str(ROOT))
     assert ran.returncode == -signal.SIGKILL, (instant, ran.returncode, ran.stdout, ran.stderr)
 
 

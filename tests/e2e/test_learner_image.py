@@ -1,24 +1,18 @@
 """The learner image in its sandbox: what it sends, and how it ends."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.channel import unique
-from support.network import ROOT
+from support.memory.broker_double import HangUpError, serving
+from support.memory.scene import SEED, Scene, refusing
 
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
 from protocol.broker.messages import Request, Verb
 from protocol.digest import Digest
-
-sys.path.insert(0, str(ROOT / "tests/unit/learner"))
-sys.path.insert(0, str(ROOT / "tests/unit/chaincode"))
-
-from broker_double import HangUpError, serving
-from scene import SEED, Scene, refusing
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 import json
 import queue
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import grpc
 import pytest
@@ -19,9 +17,6 @@ from chaincode.probe import Probe
 from chaincode.shim import ChaincodeServer, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.transaction import MAX_MESSAGE
-
-# The tests of the contracts import the channel in memory, `ledger`, from beside this file.
-sys.path.insert(0, str(Path(__file__).parent))
 
 # How long anything may take before it counts as lost; a busy machine is slow, not wrong.
 WAIT = 60

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from federation import (
+from support.memory.federation import (
     DIGESTS,
     EXECUTION,
     MODEL,
@@ -15,7 +15,7 @@ from federation import (
     played,
     prepared,
 )
-from scenario import IMAGE
+from support.memory.scenario import IMAGE
 
 from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId

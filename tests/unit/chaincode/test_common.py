@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ledger import Ledger
+from support.memory.ledger import Ledger
 
 from chaincode.common import LedgerContract, Role, allow, time_text
 from chaincode.shim import Context, evaluate, submit

@@ -3,7 +3,16 @@
 import json
 
 import pytest
-from federation import EXECUTION, N_NEW, SPECIFICATION, Federation, Player, estimators, in_base64, prepared
+from support.memory.federation import (
+    EXECUTION,
+    N_NEW,
+    SPECIFICATION,
+    Federation,
+    Player,
+    estimators,
+    in_base64,
+    prepared,
+)
 
 from protocol.identifiers import EstimatorId
 from protocol.trees.share import Share

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from federation import EXECUTION, TWO_ROUNDS, Federation
-from ledger import VALID
-from transcript import transcript, trees
+from support.memory.federation import EXECUTION, TWO_ROUNDS, Federation
+from support.memory.ledger import VALID
+from support.memory.transcript import transcript, trees
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId

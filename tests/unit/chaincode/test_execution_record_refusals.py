@@ -6,8 +6,17 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from federation import DIGESTS, EXECUTION, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
-from ledger import KEY
+from support.memory.federation import (
+    DIGESTS,
+    EXECUTION,
+    N_NEW,
+    TWO_ROUNDS,
+    Federation,
+    changed,
+    estimators,
+    prepared,
+)
+from support.memory.ledger import KEY
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId

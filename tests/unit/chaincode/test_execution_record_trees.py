@@ -10,9 +10,9 @@ import zlib
 
 import numpy as np
 import pytest
-from federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.memory.federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
 
 from protocol.errors import TABLE
 from protocol.identifiers import EstimatorId

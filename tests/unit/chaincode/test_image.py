@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from ledger import MVCC_CONFLICT, VALID
-from scenario import DIGESTS, IMAGE, Channel
+from support.memory.ledger import MVCC_CONFLICT, VALID
+from support.memory.scenario import DIGESTS, IMAGE, Channel
 
 REPOSITORY = "registry.example:5000/attestree/learner"
 

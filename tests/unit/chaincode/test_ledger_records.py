@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from federation import EXECUTION, MODEL, Federation
+from support.memory.federation import EXECUTION, MODEL, Federation
 
 from chaincode.document import answer_of
 from protocol import canonical

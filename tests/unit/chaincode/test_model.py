@@ -5,7 +5,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from federation import (
+from support.memory.federation import (
     DIGESTS,
     EXECUTION,
     MODEL,

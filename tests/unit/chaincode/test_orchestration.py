@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from federation import EXECUTION, N_NEW, Federation
-from ledger import MVCC_CONFLICT, VALID
-from scenario import DIGESTS, IMAGE, NODES, SPECIFICATION, Channel, changed
+from support.memory.federation import EXECUTION, N_NEW, Federation
+from support.memory.ledger import MVCC_CONFLICT, VALID
+from support.memory.scenario import DIGESTS, IMAGE, NODES, SPECIFICATION, Channel, changed
 
 from protocol.canonical import digest as record_digest
 

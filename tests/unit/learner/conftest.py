@@ -1,13 +1,6 @@
 """The learner is tested against a broker on a real socket and the real contracts on a channel in memory."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-HERE = Path(__file__).parent
-# The channel in memory is that of the contracts' own tests.
-sys.path[:0] = [str(HERE), str(HERE.parent / "chaincode")]
 
 
 @pytest.fixture

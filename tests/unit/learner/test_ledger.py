@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from broker_double import HangUpError
-from federation import EXECUTION, MODEL
-from learners import LIMITS, RING, Channel, specification
-from ledger import RefusedError
+from support.memory.broker_double import HangUpError
+from support.memory.federation import EXECUTION, MODEL
+from support.memory.learners import LIMITS, RING, Channel, specification
+from support.memory.ledger import RefusedError
 
 from learner.outcome import Exit, StopError
 from protocol.broker.answers import SlotsAnswer

@@ -8,9 +8,9 @@ import sys
 import threading
 
 import pytest
-from broker_double import serving
-from learners import WAIT, table_of
-from scene import SEED, Scene, refusing
+from support.memory.broker_double import serving
+from support.memory.learners import WAIT, table_of
+from support.memory.scene import SEED, Scene, refusing
 
 from learner import __main__ as program
 from learner.broker import Broker

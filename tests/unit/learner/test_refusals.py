@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from broker_double import HangUpError
-from learners import LIMITS, table_of
-from scene import NEIGHBOUR, SEED, Scene, fitted, offered, refusing, some, state_record
+from support.memory.broker_double import HangUpError
+from support.memory.learners import LIMITS, table_of
+from support.memory.scene import NEIGHBOUR, SEED, Scene, fitted, offered, refusing, some, state_record
 
 from learner.key import read_key
 from learner.outcome import Exit, StopError

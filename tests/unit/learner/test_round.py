@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from learners import LIMITS, PARAMETERS, RING, ROUNDS, WAIT, Channel, specification, table_of
-from scenario import NODES, changed
+from support.memory.learners import LIMITS, PARAMETERS, RING, ROUNDS, WAIT, Channel, specification, table_of
+from support.memory.scenario import NODES, changed
 
 from learning.options import from_step
 from learning.rows import Rows

@@ -1,16 +1,9 @@
 """An identity, two scripted peers, and a client of theirs."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from support.scripted_peers import PATIENT, ScriptedPeer, msp_folder
 
 from executor.ledger.gateway import Gateway, Identity, retry
-
-# The tests import the scripted peers, `peers`, from beside this file.
-sys.path.insert(0, str(Path(__file__).parent))
-
-from peers import PATIENT, ScriptedPeer, msp_folder
 
 
 @pytest.fixture(autouse=True)

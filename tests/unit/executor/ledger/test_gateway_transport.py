@@ -2,7 +2,7 @@
 
 import pytest
 from grpc import StatusCode
-from peers import CONFLICT, Failure, committed
+from support.scripted_peers import CONFLICT, Failure, committed
 
 from executor import exits
 from executor.ledger.errors import PhaseError

@@ -1,7 +1,7 @@
 """Whose certificate, whose peers: as the network has them, or refused with what there is."""
 
 import pytest
-from peers import msp_folder
+from support.scripted_peers import msp_folder
 
 from executor import exits
 from executor.errors import UsageError

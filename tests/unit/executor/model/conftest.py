@@ -1,16 +1,9 @@
 """A model as the ledger gives it."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from support.published import answers
 
 from executor.model.content import Model
-
-# The tests import what a ledger would answer, `published`, from beside this file.
-sys.path.insert(0, str(Path(__file__).parent))
-
-from published import answers
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from published import SCHEMA, values
+from support.published import SCHEMA, values
 
 from executor.cli import main
 from executor.model import files

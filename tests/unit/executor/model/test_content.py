@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from published import Answers, answers, estimators, values
+from support.published import Answers, answers, estimators, values
 
 from executor.exits import INVALID_PAYLOAD, exit_code
 from executor.model.content import Model

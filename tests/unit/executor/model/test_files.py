@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from published import SCHEMA, answers, estimators, values
+from support.published import SCHEMA, answers, estimators, values
 
 from executor.model import export_check, files
 from executor.model.content import Model

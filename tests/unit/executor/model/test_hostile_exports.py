@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published import SCHEMA, answers
+from support.published import SCHEMA, answers
 
 from executor.model import files
 from executor.model.errors import ModelError

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import grpc
 import pytest
-from peers import (
+from support.scripted_peers import (
     CONFLICT,
     PATIENT,
     PHANTOM,

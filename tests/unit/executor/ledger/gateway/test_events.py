@@ -4,7 +4,7 @@ import threading
 
 import grpc
 import pytest
-from peers import WAIT, announced
+from support.scripted_peers import WAIT, announced
 
 from executor.ledger.gateway import ACCESS_DENIED, EventsError
 from executor.ledger.gateway.messages import gateway

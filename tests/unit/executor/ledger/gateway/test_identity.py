@@ -3,7 +3,7 @@
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa, utils
-from peers import msp_folder
+from support.scripted_peers import msp_folder
 
 from executor.ledger.gateway import Identity, IdentityError
 from executor.ledger.gateway.identity import P256_ORDER

@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from peers import prepared
+from support.scripted_peers import prepared
 
 from executor.ledger.gateway import EndorseError, Proposal
 from executor.ledger.gateway.messages import chaincode, common, proposal, transaction

@@ -2,12 +2,11 @@
 
 import copy
 
-from ledger import Ledger
-
 from chaincode.common import LedgerContract, Role, allow
 from chaincode.image import ImageContract
 from chaincode.orchestration import OrchestrationContract
 from chaincode.shim import Context, submit
+from support.memory.ledger import Ledger
 
 DIGESTS = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
 IMAGE = ("attestree/learner", "1.0.0")

@@ -15,12 +15,12 @@ from typing import Any
 from docker import DockerClient
 from docker.errors import ImageNotFound
 from docker.models.containers import Container
-from support.network import PROJECT, ROOT, until
 
 from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.agreement.image import Image
 from protocol.digest import Digest
+from support.network import PROJECT, ROOT, until
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 INDEX = "application/vnd.oci.image.index.v1+json"

@@ -6,7 +6,6 @@ import hashlib
 from functools import cache
 
 import numpy as np
-from scenario import DIGESTS, NODES, SPECIFICATION, Channel, changed
 
 from chaincode.execution_record import ExecutionRecordContract
 from chaincode.image import ImageContract
@@ -21,6 +20,7 @@ from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.limits import TreeLimits
 from protocol.trees.share import Share
+from support.memory.scenario import DIGESTS, NODES, SPECIFICATION, Channel, changed
 
 EXECUTION, MODEL = "execution-record", "model"
 N_FEATURES, N_NEW = 30, 10

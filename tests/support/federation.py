@@ -1,5 +1,6 @@
 """Running processes of two nodes of two organisations on the live network."""
 
+from executor.network import Network
 from support.channel import (
     Member,
     admin1,
@@ -10,8 +11,6 @@ from support.channel import (
     unique,
 )
 from support.player import N_MAX, N_NEW, N_SHARE
-
-from executor.network import Network
 
 
 def nodes_of(organisation: str) -> list[Member]:

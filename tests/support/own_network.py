@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from support.network import PROJECT, ROOT, done, free_ports
 
 from executor.network import Network
+from support.network import PROJECT, ROOT, done, free_ports
 
 SIZE = ("--orgs", "2", "--orderers", "3", "--nodes", "3")
 SERVICES = 11

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-from support.launching import ledger
-from support.network import ROOT, run, until
 
 from executor.cli import main
 from executor.network import Network
+from support.launching import ledger
+from support.network import ROOT, run, until
 
 EXECUTOR = str(Path(sys.executable).with_name("executor"))
 

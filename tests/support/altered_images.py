@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from docker import DockerClient
-from support.channel import unique
-from support.images import push
-from support.launching import ledger
 
 from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.digest import Digest
+from support.channel import unique
+from support.images import push
+from support.launching import ledger
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from support.channel import DIGESTS, Member
 
 from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
@@ -20,6 +19,7 @@ from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
 from protocol.trees.share import Share
+from support.channel import DIGESTS, Member
 
 EXECUTION, MODEL = "execution-record", "model"
 N_NEW, N_SHARE, N_MAX, N_FEATURES = 3, 2, 5, 30

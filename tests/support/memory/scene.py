@@ -4,9 +4,6 @@ import io
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from broker_double import serving
-from learners import PARAMETERS, table_of
-
 from learner.outcome import StopError
 from learner.round import run_round
 from learning import actions
@@ -24,6 +21,8 @@ from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId
 from protocol.task.state import StateRecord
 from protocol.trees.share import Share
+from support.memory.broker_double import serving
+from support.memory.learners import PARAMETERS, table_of
 
 SEED = bytes(range(32))
 TASK, NEIGHBOUR = TaskId("fraud", "node01", 1), "node02"

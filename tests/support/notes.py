@@ -10,9 +10,9 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from support.network import done, peer, until
 
 from executor.network import CHANNEL, Network
+from support.network import done, peer, until
 
 
 def host_address(network: Network) -> str:

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from support.gateway import VALID, Gateway, GatewayError
-from support.network import peer
 
 from executor.network import Network
+from support.gateway import VALID, Gateway, GatewayError
+from support.network import peer
 
 DIGESTS = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
 REPOSITORY = "registry:5000/attestree/learner"

@@ -15,10 +15,10 @@ from fabric_protos.peer import peer_pb2_grpc as service
 from fabric_protos.peer import proposal_pb2 as proposals
 from fabric_protos.peer import proposal_response_pb2 as responses
 from fabric_protos.peer import transaction_pb2 as transactions
-from support.channel import Member, as_text, committed_everywhere, gateway
-from support.gateway import MESSAGE_LIMIT, SECONDS, Gateway
 
 from executor.network import CHANNEL, Network
+from support.channel import Member, as_text, committed_everywhere, gateway
+from support.gateway import MESSAGE_LIMIT, SECONDS, Gateway
 
 SETTLING_SECONDS = 60
 

@@ -5,9 +5,6 @@ import io
 import threading
 
 import numpy as np
-from broker_double import serving
-from federation import EXECUTION, Federation
-from scenario import changed
 
 from learner.round import run_round
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
@@ -21,6 +18,9 @@ from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
 from protocol.trees.share import Share
 from protocol.trees.tree import Tree
+from support.memory.broker_double import serving
+from support.memory.federation import EXECUTION, Federation
+from support.memory.scenario import changed
 
 N_FEATURES = 4
 LIMITS = TreeLimits(N_FEATURES)

@@ -15,13 +15,13 @@ from typing import Any
 
 from docker import DockerClient
 from docker.errors import ImageNotFound
-from support.channel import unique
-from support.images import one_at_a_time
-from support.network import ROOT, done
 
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
 from protocol.digest import Digest
+from support.channel import unique
+from support.images import one_at_a_time
+from support.network import ROOT, done
 
 IMAGES = ROOT / "tests/e2e/sandbox/images"
 SMALL = Limits(memory_bytes=96 << 20)

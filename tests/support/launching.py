@@ -12,9 +12,6 @@ from typing import Any
 
 from click.testing import CliRunner
 from docker import DockerClient
-from support.channel import unique
-from support.images import one_at_a_time
-from support.network import run, until
 
 from executor.caller import Caller
 from executor.cli import main
@@ -41,6 +38,9 @@ from protocol.errors import StateError
 from protocol.ledger.tasks import TaskEvidence
 from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
+from support.channel import unique
+from support.images import one_at_a_time
+from support.network import run, until
 
 NODES = ("node01", "node02", "node03", "node04", "node05", "node06")
 """Five of org1, the last one of org2."""

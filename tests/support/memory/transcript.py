@@ -9,11 +9,10 @@ import json
 import sys
 from datetime import timedelta
 
-import federation as parties
-from federation import DIGESTS, EXECUTION, LIMITS, MODEL, Federation, changed, played
-from scenario import IMAGE, NODES
-
 from protocol.trees.share import Share, ShareLimits
+from support.memory import federation as parties
+from support.memory.federation import DIGESTS, EXECUTION, LIMITS, MODEL, Federation, changed, played
+from support.memory.scenario import IMAGE, NODES
 
 ORCHESTRATION, P = "orchestration", "fraud-2026"
 
