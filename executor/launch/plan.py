@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
-from executor.image.check import obtain
+from executor.image.check import check_image, evidence_of, obtain
 from executor.launch.session import NodeSession
 from executor.sandbox.profile import Limits, Profile
 from protocol.agreement.image import Image
@@ -108,6 +108,7 @@ def find_next_task(session: NodeSession) -> NextTask | None:
 
 def make_plan(task: NextTask, session: NodeSession, dataset: Dataset, limits: Limits) -> TaskPlan:
     """Check data, state and image against the task, the image last because it may have to be pulled."""
+    _check_registered(task)
     wanted = task.context.schema_digest
     if dataset.schema.digest != wanted:
         raise StateError(
@@ -118,6 +119,13 @@ def make_plan(task: NextTask, session: NodeSession, dataset: Dataset, limits: Li
     obtain(session.client, task.image)
     profile = Profile.for_image(session.client, task.image.image_id, limits, has_state=state is not None)
     return TaskPlan(task, dataset, session.store.salt(), state, profile)
+
+
+def _check_registered(task: NextTask) -> None:
+    """Refuse to run another image than the task commits to: the two come in two answers of one peer."""
+    found, committed = task.image, task.context.image
+    check_image(found.image_id, committed.image_id, evidence_of(found))
+    check_image(found.manifest_digest, committed.manifest_digest, evidence_of(found))
 
 
 def _state(task: NextTask, session: NodeSession) -> bytes | None:

@@ -81,7 +81,7 @@ def test_a_wheel_is_made_of_its_room(wheel):
     mapped = project(f"scripts/wheels/{wheel}")["tool"]["setuptools"]
     (package,) = mapped["packages"]
     assert package == wheel.replace("-", "_")
-    assert (ROOT / "packaging" / wheel / mapped["package-dir"][package]).resolve() == ROOT / ROOMS[wheel]
+    assert (ROOT / "scripts/wheels" / wheel / mapped["package-dir"][package]).resolve() == ROOT / ROOMS[wheel]
     assert (ROOT / ROOMS[wheel] / "py.typed").exists()
 
 

@@ -33,6 +33,10 @@ class Models(Proxy):
         first, total = 0, 1
         while first < total:
             answer = self._evaluate(ModelTrees, "Trees", process, node, first, PAGE)
+            due = min(PAGE, answer.total - first)
+            if len(answer.items) != due:
+                # Else a peer that promises trees and brings none would be asked for ever.
+                raise self._odd("Trees", f"{len(answer.items)} trees came where {due} were due")
             yield from answer.items
             first, total = first + PAGE, answer.total
 

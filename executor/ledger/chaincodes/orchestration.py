@@ -39,8 +39,12 @@ class Orchestration(Proxy):
         return self._history(ProcessRecord, "History", process)
 
     def task_context(self, task: TaskId) -> TaskContext:
-        """Return all that a task is checked against."""
-        return self._evaluate(TaskContext, "TaskContext", task.process, task.node, task.iteration)
+        """Return all that a task is checked against; an answer about another task would become that task."""
+        found = self._evaluate(TaskContext, "TaskContext", task.process, task.node, task.iteration)
+        about = (found.process, found.node, found.iteration)
+        if about != (task.process, task.node, task.iteration):
+            raise self._odd("TaskContext", f"it is about {str(about)[:80]}, not {task}")
+        return found
 
     def model_context(self, process: str) -> ModelContext:
         """Return who takes part in a process and whether it has ended."""

@@ -37,7 +37,7 @@ class Proxy:
 
     def metadata(self) -> dict[str, Any]:
         """List the contract's functions with their arguments."""
-        return self._ask("metadata", (), dict)
+        return self._ask("metadata", (), _object)
 
     def _evaluate(self, kind: type[R], function: str, *values: Value) -> R:
         return self._ask(function, values, kind.from_dict)
@@ -84,6 +84,12 @@ class Proxy:
 
     def _odd(self, function: str, why: str) -> PhaseError:
         return PhaseError("LEDGER_ANSWER", f"{self.chaincode} {function} answered in no known form: {why}")
+
+
+def _object(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise ValueError("it is not an object")
+    return found
 
 
 def argument(value: Value) -> Argument:

@@ -17,6 +17,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.task.result import TaskResult, ensemble_digest
 
+ROOT = Path(__file__).parents[3]
 NAMES = [f"node{number:02d}" for number in range(20)]
 TWENTY = TWO_ROUNDS | {
     "nodes": {name: f"Org{1 + number % 2}MSP" for number, name in enumerate(NAMES)},
@@ -76,9 +77,10 @@ def test_e9_submitting_functions_read_no_ranges():
 def another_peer(hash_seed):
     """The transcript of an interpreter of its own."""
     ran = subprocess.run(
-        [sys.executable, Path(__file__).with_name("transcript.py")],
+        [sys.executable, "-m", "support.memory.transcript"],
+        cwd=ROOT / "tests",
         input=trees(),
-        env={"PATH": os.environ["PATH"], "PYTHONHASHSEED": hash_seed},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         check=True,
