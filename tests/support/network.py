@@ -77,6 +77,7 @@ def containers(project: str | None = None) -> dict[str, str]:
     name = project or os.environ["ATTESTREE_PROJECT"]
     listed = done(
         "docker", "ps", "--no-trunc", "--filter", f"label=attestree.network={name}",
+        "--filter", "label=com.docker.compose.service",  # not the learners of tests beside this one
         "--format", '{{.Label "com.docker.compose.service"}} {{.ID}}',
     )  # fmt: skip
     return dict(line.split() for line in listed.splitlines())

@@ -36,7 +36,7 @@ def _install(python: Path, *arguments: str) -> None:
 
 def example(project: str, folder: Path) -> Path:
     """Write the first Python example of a project's README into a file."""
-    text = (ROOT / "packaging" / project / "README.md").read_text()
+    text = (ROOT / "scripts/wheels" / project / "README.md").read_text(encoding="utf-8")
     found = re.search(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert found, f"the README of {project} has no example"
     path = folder / f"{project.replace('-', '_')}_example.py"
