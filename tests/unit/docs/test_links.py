@@ -1,4 +1,4 @@
-"""Links between the pages lead somewhere: to files that exist, and to headings that they have."""
+"""Links between the pages lead somewhere, and the files that they name exist."""
 
 import re
 import subprocess
@@ -49,6 +49,21 @@ def test_links_lead_somewhere(page: Path):
         if not _is_there(target, anchor):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page: Path):
+    """A path in code font that begins with one of our folders; state/ and build/ are made while running."""
+    named = re.findall(r"`([a-z-]+/[\w./-]+)`", FENCE.sub("", page.read_text()))
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    missing = [
+        name
+        for name in named
+        if name.partition("/")[0] in folders - {"build"}
+        and "/state" not in name
+        and not (ROOT / name).exists()
+    ]
+    assert missing == []
 
 
 def _is_there(target: Path, anchor: str) -> bool:
