@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chaincode import document
-from docbuild import api, package_map, pictures
+from docbuild import api, module_map, pictures
 from docbuild.repository import ROOT
 
 
@@ -13,8 +13,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Yield every page, and every picture's text, that is made from the sources."""
     yield document.FILE, document.document()
     yield from api.pages().items()
-    yield package_map.PAGE, package_map.page()
-    yield package_map.PICTURE, package_map.picture()
+    yield module_map.PAGE, module_map.page()
+    yield module_map.PICTURE, module_map.picture()
 
 
 def main() -> int:

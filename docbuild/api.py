@@ -22,7 +22,7 @@ def pages() -> dict[Path, str]:
 
 
 def page(package: str) -> str:
-    """Return the page of a package: its modules in the order of docs/packages.md."""
+    """Return the page of a package: its modules in the order of docs/modules.md."""
     first, *rest = modules(package)
     parts = [f"# {package}", NOTE, *_prose(ast.get_docstring(first.tree))]
     for module in rest:

@@ -1,19 +1,19 @@
-"""docs/packages.md and its picture: every package and module with the first line of its docstring."""
+"""docs/modules.md and its picture: every package and module with the first line of its docstring."""
 
 import textwrap
 from pathlib import Path
 
 from docbuild.repository import ROOT, Module, imports_between, modules, packages
 
-PAGE = ROOT / "docs" / "packages.md"
+PAGE = ROOT / "docs" / "modules.md"
 PICTURE = ROOT / "docs" / "pictures" / "packages.dot"
 
 INTRODUCTION = """\
-# Packages
+# Modules
 
 Made by `scripts/docs` from the docstrings; edit those, not this page.
 
-Who imports whom, as the sources have it and import-linter enforces it; [architecture.md](architecture.md)
+Every module in one line. Who imports whom, as the sources have it and import-linter enforces it; [architecture.md](architecture.md)
 says why.
 
 ![Packages and their imports](pictures/packages.svg)
