@@ -133,9 +133,8 @@ class Hunt:
                 yield
             finally:
                 self.work.stop()
-                self.work.resume()
                 if not self.keep:
-                    self.work.run(plan.down())
+                    self.work.run(plan.down(), in_any_case=True)
                     leftovers.remove(self.environment)
 
     def _take(self, turn: Turn) -> None:

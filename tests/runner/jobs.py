@@ -75,12 +75,12 @@ class Work:
                 return False
         return True
 
-    def run(self, job: Job) -> Ended | None:
-        """Run one job to its end; None if the run is being stopped."""
+    def run(self, job: Job, *, in_any_case: bool = False) -> Ended | None:
+        """Run one job to its end; None if the run was stopped, unless the job clears up after it."""
         began = time.monotonic()
         log = self.logs / f"{job.name.replace(' ', '-').replace('/', '-')}.log"
         with log.open("wb") as output, self._lock:
-            if self._stopped:
+            if self._stopped and not in_any_case:
                 return None
             process = subprocess.Popen(
                 job.command,
@@ -139,10 +139,6 @@ class Work:
             time.sleep(0.1)
         for process in running:
             _signal_group(process, signal.SIGKILL)
-
-    def resume(self) -> None:
-        """Let jobs begin again, for what must be done after a stop."""
-        self._stopped = False
 
 
 class Follower:

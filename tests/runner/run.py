@@ -99,13 +99,12 @@ class Run:
         return [plan.checks(), [*units, plan.fuzz()]]
 
     def _clear_up(self) -> None:
-        self.work.resume()
         if self.problem or (self.failed and not self.evidence.exists):
             self.evidence.collect_containers("containers-at-the-end")
         if self.failed:
             self.evidence.collect_doctor()
         if not self.keep:
-            self.work.run(plan.down())
+            self.work.run(plan.down(), in_any_case=True)
             leftovers.remove(self.environment)
 
     def _report(self) -> int:

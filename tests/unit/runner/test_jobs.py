@@ -80,6 +80,10 @@ def test_stop_ends_what_runs_and_lets_nothing_begin(work: Work) -> None:
     lane.join(30)
     assert not lane.is_alive()
     assert "next" not in [ended.job.name for ended in work.ended]
+    assert work.run(python("another", "pass")) is None
+    last = work.run(python("last", "pass"), in_any_case=True)
+    assert last is not None
+    assert not last.failed
 
 
 def test_lanes_run_side_by_side(work: Work, tmp_path: Path) -> None:
