@@ -94,7 +94,7 @@ def main() -> None:
 
 def seeds(name: str) -> list[bytes]:
     """Byte strings that are accepted: the golden files', and those kept beside this file."""
-    golden = json.loads((ROOT / f"tests/golden/{GOLDEN.get(name, 'records')}-v1.json").read_text())
+    golden = json.loads((ROOT / f"tests/golden/{GOLDEN.get(name, 'records')}-v1.json").read_bytes())
     found = [bytes.fromhex(item["bytes"]) for item in golden if "bytes" in item]
     return found + [path.read_bytes() for path in sorted((ROOT / "tests/fuzz/seeds" / name).glob("*"))]
 

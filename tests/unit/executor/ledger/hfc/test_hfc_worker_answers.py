@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +100,7 @@ def test_worker_that_ends_without_a_word_is_an_error(play: Any) -> None:
 
 def test_worker_that_hangs_is_killed(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call, "GRACE_SECONDS", 0.5)
-    began = time.monotonic()
     assert outcome(play("import threading\nthreading.Event().wait()", seconds=0.5)).code == "HFC_FAILED"
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(
