@@ -37,7 +37,7 @@ class Federation:
         chosen = ["--process", process, "--organisation", organisation, "--data", f"{self.data}/{{node}}.csv"]
         return [EXECUTOR, "launch", *chosen]
 
-    def start(self, process: str, rounds: int, synchronous: bool) -> str:
+    def start(self, process: str, iterations: int, synchronous: bool) -> str:
         """Propose, accept and start a process; returns its id."""
         spec = self.data / f"{process}.yaml"
         nodes = {node: f"Org{name.removeprefix('org')}MSP" for name, node in NODES.items()}
@@ -49,7 +49,7 @@ class Federation:
                     "nodes": nodes,
                     "topology": "ring",
                     "image": f"{IMAGE}:{self.version}",
-                    "rounds": rounds,
+                    "iterations": iterations,
                     "synchronous": synchronous,
                     "n_new": 10,
                     "n_max": 50,

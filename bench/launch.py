@@ -19,7 +19,7 @@ from bench.report import Goal, Report
 from executor.ledger.gateway_transport import GatewayTransport
 from executor.network import CHANNEL, Network
 
-ROUNDS = 5
+ITERATIONS = 5
 BARE_RUNS = 5
 COMMITS = 15
 TOGETHER = 3
@@ -30,10 +30,10 @@ def measure() -> Report:
     with federation() as running, tempfile.TemporaryDirectory() as directory:
         bare = statistics.median(_bare_run(running.image_id) for _ in range(BARE_RUNS))
         commit = _commit_seconds()
-        process = running.start("alone", rounds=ROUNDS, synchronous=False)
+        process = running.start("alone", iterations=ITERATIONS, synchronous=False)
         with LearnerMemory() as memory:
-            rounds = [_launch(running, process, Path(directory)) for _ in range(ROUNDS)]
-        together = running.start("together", rounds=TOGETHER, synchronous=True)
+            rounds = [_launch(running, process, Path(directory)) for _ in range(ITERATIONS)]
+        together = running.start("together", iterations=TOGETHER, synchronous=True)
         four = statistics.median(_all_at_once(running, together) for _ in range(TOGETHER))
         sizes = _transaction_sizes([each["transactions"] for each in rounds])
     wall = statistics.median(each["wall"] for each in rounds)

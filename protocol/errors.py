@@ -126,7 +126,7 @@ class Code(NamedTuple):
 _SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
 _FIT = "Refuse this tree; its creator must FIT within the limits of the process."
 _SPECIFICATION = "Correct the field; docs/formats/process-v1.md gives its meaning and range."
-_STATE = "Restore the state file whose digest the ledger has; this one is not what a round left."
+_STATE = "Restore the state file whose digest the ledger has; this one is not what a task left."
 _BUG = "Refuse this tree; its creator runs code that does not build trees."
 
 TABLE: dict[str, Code] = {
@@ -271,13 +271,13 @@ TABLE: dict[str, Code] = {
     "PAYLOAD_DIGEST": Code(RecordError, "Send the bytes whose digest was signed."),
     "PROCESS_NOT_RUNNING": Code(StateError, "Work on a process that runs; Status shows its state."),
     "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
-    "TASK_EXPIRED": Code(StateError, "Launch the round again: the task gets a new key and the same inputs."),
+    "TASK_EXPIRED": Code(StateError, "Launch the task again: it gets a new key and the same inputs."),
     "TASK_NOT_EXPIRED": Code(StateError, "Wait until the task's time is over, or let its node Fail it."),
     "KEY_USED": Code(StateError, "Make a new key pair for each task; this key has served."),
     "IMAGE_MISMATCH": Code(StateError, "Do not run it; pull the image by the digest on the ledger."),
     "PARAMETERS_MISMATCH": Code(StateError, "Use the parameters of the process as the ledger has them."),
     "SCHEMA_MISMATCH": Code(StateError, "Bring the data into the features and the order of the process."),
-    "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed round left."),
+    "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed task left."),
     "ESTIMATOR_UNKNOWN": Code(StateError, "Relay only estimators that their creators have shared."),
     "ESTIMATOR_CONFLICT": Code(StateError, "Keep one content per id; the ledger's was first."),
     "ESTIMATOR_COUNTER": Code(StateError, "Number new estimators from the node's next counter on."),
@@ -291,7 +291,7 @@ TABLE: dict[str, Code] = {
     "MODEL_EXISTS": Code(StateError, "Nothing is left to do: a model is published once."),
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),
     "MODEL_ESTIMATORS": Code(StateError, "List the estimators of the node's last ensemble, by ascending id."),
-    "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last round signed."),
+    "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last task signed."),
     "MODEL_TREES": Code(StateError, "Send exactly the trees of the model that were never shared."),
     "ACCESS_GRANT": Code(AccessError, "Ask the owner of the model to Grant your organisation access."),
     "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),

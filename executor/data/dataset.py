@@ -1,4 +1,4 @@
-"""A node's rows as a round uses them, with what the task commits to."""
+"""A node's rows as a task uses them, with what the task commits to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,5 +79,5 @@ def _parse(path: Path, raw: bytes, label: str | None, drop: Sequence[str]) -> Pa
 
 def _changed(cause: str) -> DatasetError:
     return DatasetError(
-        "DATA_CHANGED", cause, "Keep the file as it is until the round is over, then launch again."
+        "DATA_CHANGED", cause, "Keep the file as it is until the task is over, then launch again."
     )

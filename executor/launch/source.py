@@ -32,7 +32,7 @@ class DataSource:
 
 
 def source_of(given: DataSource | None, store: NodeStore, places: Path, node: str) -> DataSource:
-    """Return the source to use; one that was given is remembered for the next rounds of the process."""
+    """Return the source to use; one that was given is remembered for the next tasks of the process."""
     remembered = store.directory / "data.json"
     if given is not None:
         write_whole(remembered, json.dumps(asdict(given)).encode())

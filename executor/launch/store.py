@@ -1,10 +1,10 @@
-"""What a node keeps on its organisation's disk between rounds, and what an interrupted round leaves behind.
+"""What a node keeps on its organisation's disk between tasks, and what an interrupted task leaves behind.
 
     ORGANISATION/PROCESS/NODE/
         lock              held by the one executor that works for the node
         salt              32 random bytes that hide the data commitment
-        states/<hex>      every state a round left, named by its SHA-256: what a replay starts from
-        journal.json      the round that is under way: its key's public half and its container
+        states/<hex>      every state a task left, named by its SHA-256: what a replay starts from
+        journal.json      the task that is under way: its key's public half and its container
         run/              what its container reads
 
 Everything is private to the operator and written whole or not at all.
@@ -29,7 +29,7 @@ SALT_BYTES = 32
 
 @dataclass(frozen=True)
 class Journal:
-    """A round that was begun on this host, as the next start finds it."""
+    """A task that was begun on this host, as the next start finds it."""
 
     iteration: int
     public_key: str
@@ -65,7 +65,7 @@ class NodeStore:
             part.mkdir(mode=0o700, exist_ok=True)
 
     def salt(self) -> bytes:
-        """Return the salt of the node's data commitments, made at the first round."""
+        """Return the salt of the node's data commitments, made at the first task."""
         path = self.directory / "salt"
         if not path.exists():
             write_whole(path, secrets.token_bytes(SALT_BYTES))
@@ -81,14 +81,14 @@ class NodeStore:
         return digest
 
     def state(self, digest: Digest) -> bytes:
-        """Return the state that the node's last completed round left."""
+        """Return the state that the node's last completed task left."""
         path = self._states / digest.hex
         try:
             raw = path.read_bytes()
         except FileNotFoundError as error:
             raise StateError(
                 "STATE_MISSING",
-                f"the ledger says the last round left state {digest}, and {path} is not there",
+                f"the ledger says the last task left state {digest}, and {path} is not there",
                 "Restore the node's directory from a backup; without it the node can only leave.",
             ) from error
         if Digest.of(raw) != digest:
@@ -102,7 +102,7 @@ class NodeStore:
         write_whole(self._journal, json.dumps(asdict(journal)).encode())
 
     def begun(self) -> Journal | None:
-        """Return the round that was begun and not ended, if there is one."""
+        """Return the task that was begun and not ended, if there is one."""
         try:
             return Journal(**json.loads(self._journal.read_bytes()))
         except FileNotFoundError:
@@ -111,7 +111,7 @@ class NodeStore:
             raise RecordError("RECORD_VALUE", f"{self._journal} is damaged: {error}") from error
 
     def ended(self) -> None:
-        """Forget the round: nothing of it is left to clean."""
+        """Forget the task: nothing of it is left to clean."""
         self._journal.unlink(missing_ok=True)
 
 

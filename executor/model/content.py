@@ -1,6 +1,6 @@
 """A published model with its trees, accepted only whole and unaltered.
 
-1. the members' digests give the ensemble digest that the node's last round signed
+1. the members' digests give the ensemble digest that the node's last task signed
 2. the trees are exactly the members, in their order, and each has its member's digest
 3. each tree keeps the limits that the process agreed on
 4. how the trees vote is what the process agreed on

@@ -105,7 +105,7 @@ class _Maker:
         step = {
             "name": STEP,
             "image": self.content["image"],
-            "iterations": self.content["rounds"],
+            "iterations": self.content["iterations"],
             "parameters": parameters,
         }
         step |= {name: self.content[name] for name in ("synchronous", "overrides") if name in self.content}

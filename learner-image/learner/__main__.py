@@ -1,4 +1,4 @@
-"""Run one round: `python -m learner [DIRECTORY]`, the key on standard input (docs/formats/broker-v1.md)."""
+"""Run one task: `python -m learner [DIRECTORY]`, the key on standard input (docs/formats/broker-v1.md)."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_N
 
 
 def main(arguments: list[str]) -> Exit:
-    """Run the round and return how it ended."""
+    """Run the task and return how it ended."""
     # Read when numpy is imported. One thread adds up in one order, whatever machine this is.
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
         from learner.key import standard_input  # noqa: PLC0415
-        from learner.round import run_round  # noqa: PLC0415
+        from learner.run import run_task  # noqa: PLC0415
 
         directory = Path(arguments[0]) if arguments else DIRECTORY
-        run_round(directory, standard_input(), say, hang_up)
+        run_task(directory, standard_input(), say, hang_up)
     except StopError as stop:
         say(stop.words)
         return stop.exit_code

@@ -1,4 +1,4 @@
-"""What the round starts from: the node's rows and the state its last round left, both mounted read-only."""
+"""What the task starts from: the node's rows and the state its last task left, both mounted read-only."""
 
 from pathlib import Path
 

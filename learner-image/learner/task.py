@@ -1,4 +1,4 @@
-"""Which round this is: what the broker says, checked against what the task commits to on the ledger."""
+"""Which task this is: what the broker says, checked against what the task commits to on the ledger."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class Task:
 
 
 def ask_task(broker: Broker, public_key: VerifyKey) -> Task:
-    """Ask which round to run, and refuse one that its opening does not cover."""
+    """Ask which task to run, and refuse one that its opening does not cover."""
     answer = broker.ask(Request(Verb.TASK))
     with ends_with(Exit.TASK):
         task = _read(TaskAnswer.of(answer))

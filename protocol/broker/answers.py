@@ -1,4 +1,4 @@
-"""The two answers of the broker that say something: which round to run, and what the slots hold.
+"""The two answers of the broker that say something: which task to run, and what the slots hold.
 
 Fields are read here once, each by the reader of its kind; whatever that refuses, the message is at fault.
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """Which round to run: the ledger's task context and the opening, as the task commits to them."""
+    """Which task to run: the ledger's task context and the opening, as the task commits to them."""
 
     task: TaskId
     neighbours: tuple[str, ...]

@@ -51,7 +51,7 @@ class Opening:
     parameter_hash: Digest
     schema_digest: Digest
     state: Digest | None
-    """The digest of the state the last round left; None before a node's first round."""
+    """The digest of the state the last task left; None before a node's first task."""
     data: Digest
     """The commitment to the private data."""
     sandbox: Digest
@@ -111,7 +111,7 @@ _OPENING = (
 
 
 def inputs_digest(task: TaskId, opening: Opening) -> Digest:
-    """Hash what goes into a round: the state before it and the data; its result names the slots it read."""
+    """Hash what goes into a task: the state before it and the data; its result names the slots it read."""
     state = None if opening.state is None else str(opening.state)
     return canonical.digest({"version": VERSION, **task.to_dict(), "state": state, "data": str(opening.data)})
 

@@ -1,4 +1,4 @@
-"""What a round comes to, as the learner signs it and every party reads it (docs/formats/task-v1.md)."""
+"""What a task comes to, as the learner signs it and every party reads it (docs/formats/task-v1.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class TaskResult:
     """The outcome of one task: what FIT created, what GET took, and the ensemble after CROP.
 
     `created` holds the digests of the trees of this FIT in the order of their counters, of which the first
-    is `first`: a tree that is offered rounds later is recognised by them. `slots` is sorted by sender,
+    is `first`: a tree that is offered iterations later is recognised by them. `slots` is sorted by sender,
     `ensemble` by id, so that a result has one form.
     """
 
@@ -108,7 +108,7 @@ class TaskResult:
     def from_bytes(cls, raw: bytes) -> Self:
         """Accept the canonical bytes of a result; their SHA-256 is the payload digest that is signed."""
         record = canonical.decode(raw, max_bytes=MAX_RESULT_BYTES)
-        fields = Fields(record, "a round's result", _RESULT)
+        fields = Fields(record, "a task's result", _RESULT)
         fields.version(VERSION)
         return cls(
             fields.count("first"),

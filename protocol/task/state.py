@@ -1,4 +1,4 @@
-"""State format v1: what a node carries from round to round, as one byte string (docs/formats/state-v1.md).
+"""State format v1: what a node carries from task to task, as one byte string (docs/formats/state-v1.md).
 
     u8 version
     u8 length and ASCII text of the process, the same of the node
@@ -6,7 +6,7 @@
     the ensemble by ascending id in share format v1, to the end
 
 All numbers little-endian. The state stays on the organisation's disk; its digest is in the record of the
-round that left it, and the next task commits to it.
+task that left it, and the next task commits to it.
 """
 
 import struct
@@ -32,7 +32,7 @@ _NUMBERS = struct.Struct("<IQII")
 
 @dataclass(frozen=True, slots=True)
 class StateRecord:
-    """A node between two rounds.
+    """A node between two tasks.
 
     `created` holds the digests of all trees the node trained in this process, by counter, of which the first
     is `first`: not 0 when the process starts from a model that has trees of this node.
@@ -43,7 +43,7 @@ class StateRecord:
     iteration: int
     """The first iteration that may start from this state."""
     seed: int
-    """The seed of the round that left the state, or that starts from a model."""
+    """The seed of the task that left the state, or that starts from a model."""
     first: int
     created: tuple[Digest, ...]
     ensemble: tuple[Estimator, ...]
@@ -107,7 +107,7 @@ class StateRecord:
 
     @property
     def digest(self) -> Digest:
-        """The SHA-256 of the bytes: what a round's result and the next task's opening name."""
+        """The SHA-256 of the bytes: what a task's result and the next task's opening name."""
         return Digest.of(self.to_bytes())
 
     @property

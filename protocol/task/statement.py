@@ -14,17 +14,17 @@ TASK_DOMAIN = "attestree/task"
 
 
 class Action(StrEnum):
-    """The two results a task signs in a round."""
+    """The two results a task signs."""
 
     SHARE = "SHARE"
     """The estimators offered to the neighbours."""
     COMPLETE = "COMPLETE"
-    """The round's result: ids taken, ensemble digest, metrics."""
+    """The task's result: ids taken, ensemble digest, metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStatement:
-    """The content of a round signature; every field is in it so that no result fits another task."""
+    """The content of a task's signature; every field is in it so that no result fits another task."""
 
     process: str
     node: str

@@ -51,7 +51,7 @@ def finished(learner: str, rows: Path, tmp_path_factory: pytest.TempPathFactory)
     process = unique("ring")
     file = tmp_path_factory.mktemp("federation") / "federation.json"
     schema = {"schema_from": str(rows.parent / "node01.csv"), "label": "Class"}
-    fields = {"process": process, "nodes": RING, "image": learner, "rounds": ROUNDS, **SMALL, **schema}
+    fields = {"process": process, "nodes": RING, "image": learner, "iterations": ROUNDS, **SMALL, **schema}
     file.write_text(json.dumps(fields))
     done("process", "create", "--spec", str(file))
     for organisation in ("org1", "org2"):
@@ -165,7 +165,7 @@ def test_nodes_that_do_not_wait_and_then_one_that_starts_from_their_model(
 ) -> None:
     """Asynchronous first; then a node without neighbours that goes on from the published model."""
     nodes = {"node01": "org1", "node02": "org1"}
-    first = running(learner, rows, nodes, synchronous=False, rounds=2)
+    first = running(learner, rows, nodes, synchronous=False, iterations=2)
     (alone,) = launched(first, "--node", "node02", "--iterations", "2", "--data", str(rows))
     assert len(alone["rounds"]) == 2
     (taking,) = launched(first, "--node", "node01", "--until-complete", "--data", str(rows))

@@ -81,7 +81,7 @@ def test_f15_b9_b10_killed_at_each_instant_the_next_start_cleans_and_goes_on(
     learner: str, rows: Path, docker_client: DockerClient
 ) -> None:
     """Every launch but the last is killed, each a little later, and finds what the one before left."""
-    process = running(learner, rows, NODES, rounds=2)
+    process = running(learner, rows, NODES, iterations=2)
     for instant in BEFORE_ITS_NEIGHBOUR:
         killed(instant, process, rows, "--node", FIRST)
         left_by(instant, docker_client, process, FIRST)

@@ -62,7 +62,7 @@ def process(image: str, rows: Path) -> str:
     nodes = [f"node{i:02}" for i in range(1, 6)]
     edges = [list(pair) for pair in itertools.pairwise(nodes[:4])]
     return running(
-        image, rows, dict.fromkeys(nodes, "org1"), topology={"edges": edges}, synchronous=False, rounds=2
+        image, rows, dict.fromkeys(nodes, "org1"), topology={"edges": edges}, synchronous=False, iterations=2
     )
 
 
@@ -157,7 +157,7 @@ def test_a_container_killed_while_it_waits_ends_the_round_at_once(
 def test_after_failures_the_node_completes(misbehave: Any, image: str, rows: Path) -> None:
     """The same task, with the honest behaviour: failures leave nothing behind that would hinder it."""
     nodes, edges = {"node01": "org1", "node02": "org1"}, [["node01", "node02"]]
-    process = running(image, rows, nodes, topology={"edges": edges}, synchronous=False, rounds=2)
+    process = running(image, rows, nodes, topology={"edges": edges}, synchronous=False, iterations=2)
     for behaviour, code in (("leaves without a result", 1), ("sends noise", 14)):
         assert misbehave(behaviour, process=process).code == code
     ran = misbehave("honest", process=process)

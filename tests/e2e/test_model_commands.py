@@ -28,7 +28,7 @@ def federation(network: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "process": unique("model"),
         "nodes": {first.identity: "org1", second.identity: "org2"},
         "image": f"attestree/learner:{version}",
-        "rounds": 1,
+        "iterations": 1,
         "seed": 7,
         "n_new": N_NEW,
         "n_max": N_MAX,

@@ -93,7 +93,9 @@ def test_refusals_have_their_exit_codes(proposed: tuple[str, str], tmp_path: Pat
     assert refused("process", "complete", process)[0] == 13
     assert refused("process", "accept", process, "--digest", "sha256:short")[0] == 14
     wrong = tmp_path / "wrong.yaml"
-    wrong.write_text(FILE.read_text(encoding="utf-8").replace("rounds: 3", "rounds: three"), encoding="utf-8")
+    wrong.write_text(
+        FILE.read_text(encoding="utf-8").replace("iterations: 3", "iterations: three"), encoding="utf-8"
+    )
     assert refused("process", "create", "--spec", str(wrong)) == (14, "FEDERATION_SCHEMA")
     done("process", "accept", process)
     assert refused("process", "accept", process) == (13, "PROCESS_ACCEPTED")

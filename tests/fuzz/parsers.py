@@ -39,7 +39,7 @@ def record(raw: bytes) -> None:
     assert canonical.encode(canonical.decode(raw)) == raw
 
 
-def round_result(raw: bytes) -> None:
+def task_result(raw: bytes) -> None:
     assert TaskResult.from_bytes(raw).to_bytes() == raw
 
 
@@ -66,7 +66,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "tree": tree,
     "share": share,
     "record": record,
-    "round": round_result,
+    "result": task_result,
     "specification": specification,
     "table": table,
     "state": state,

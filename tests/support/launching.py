@@ -187,7 +187,7 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
     file = {"process": process, "nodes": dict(nodes), "image": image, "label": "Class", **SMALL, **fields}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "federation.json")
-        path.write_text(json.dumps({"schema_from": str(rows.parent / "node01.csv"), "rounds": 1, **file}))
+        path.write_text(json.dumps({"schema_from": str(rows.parent / "node01.csv"), "iterations": 1, **file}))
         specification = load(path).specification
     ledger("org1", "data-scientist").orchestration.create(specification.to_dict())
     organisations = sorted(set(nodes.values()))

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from learner.round import run_round
+from learner.run import run_task
 from protocol.broker.answers import Offer, SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, Verb
 from protocol.digest import Digest
@@ -77,7 +77,7 @@ class Channel:
 
         def run(node):
             try:
-                node.run(dict(runners).get(node.player.node, run_round))
+                node.run(dict(runners).get(node.player.node, run_task))
             except BaseException as failure:
                 with self.turn:
                     self.failures.append(failure)
@@ -100,7 +100,7 @@ class Node:
         self.channel, self.player, self.folder = channel, player, folder
         self.seeds, self.shares, self.results, self.states, self.said, self.gone = [], [], [], [], [], []
 
-    def run(self, runner=run_round):
+    def run(self, runner=run_task):
         """Run the round of the task that the player has opened."""
         self.seeds.append(self.player.key.reveal_seed())
         with serving(self.folder, self.answer) as broker:

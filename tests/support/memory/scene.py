@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from learner.outcome import StopError
-from learner.round import run_round
+from learner.run import run_task
 from learning import actions
 from learning.actions import NodeState
 from learning.ensemble import Ensemble
@@ -129,7 +129,7 @@ class Scene:
         said, gone = [], []
         with serving(folder, self.answer) as broker:
             try:
-                run_round(folder, io.BytesIO(self.key), said.append, lambda: gone.append(True))
+                run_task(folder, io.BytesIO(self.key), said.append, lambda: gone.append(True))
             except StopError as stop:
                 return stop.exit_code, stop.words, broker.asked
         return 0, said[-1], broker.asked

@@ -58,7 +58,7 @@ def test_b8_an_unexpected_error_tells_its_kind_and_place_and_no_content(main, mo
     def failing(*_):
         raise kind(f"row 7 is {SEED.hex()}")
 
-    monkeypatch.setattr("learner.round.run_round", failing)
+    monkeypatch.setattr("learner.run.run_task", failing)
     exit_code, written = main(lambda: None)
     assert exit_code == Exit.INTERNAL
     assert written.out == ""
@@ -76,16 +76,16 @@ def test_the_end_of_a_round_becomes_the_exit_code(main, monkeypatch):
         def failing(*_, code=code):
             raise StopError(code, "words")
 
-        monkeypatch.setattr("learner.round.run_round", failing)
+        monkeypatch.setattr("learner.run.run_task", failing)
         exit_code, written = main(lambda: None)
         assert (exit_code, written.err) == (code, "learner: words\n")
-    monkeypatch.setattr("learner.round.run_round", lambda *_: None)
+    monkeypatch.setattr("learner.run.run_task", lambda *_: None)
     assert main(lambda: None) == (Exit.DONE, ("", ""))
 
 
 def test_numerics_have_one_thread(main, monkeypatch):
     seen = {}
-    monkeypatch.setattr("learner.round.run_round", lambda *_: seen.update(os.environ))
+    monkeypatch.setattr("learner.run.run_task", lambda *_: seen.update(os.environ))
     main(lambda: None)
     assert {seen[name] for name in program.THREADS} == {"1"}
 

@@ -14,7 +14,7 @@ from support.memory.scene import NEIGHBOUR, SEED, Scene, fitted, offered, refusi
 
 from learner.key import read_key
 from learner.outcome import Exit, StopError
-from learner.round import run_round
+from learner.run import run_task
 from learning.ensemble import Ensemble
 from protocol import canonical
 from protocol.broker.answers import Offer
@@ -378,7 +378,7 @@ def test_a_broker_that_speaks_another_protocol_ends_the_round(tmp_path, raw):
 
 def test_without_a_broker_there_is_no_round(tmp_path):
     with pytest.raises(StopError) as stop:
-        run_round(tmp_path, io.BytesIO(SEED), print, print)
+        run_task(tmp_path, io.BytesIO(SEED), print, print)
     assert stop.value.exit_code is Exit.BROKER
 
 

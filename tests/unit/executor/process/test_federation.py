@@ -209,17 +209,17 @@ def test_options_of_another_image_are_passed_on() -> None:
 # --- refusals, each with its line ---
 
 LINES = [
-    ("FEDERATION_SCHEMA", 14, "rounds", ("rounds: 3", "rounds: three")),
-    ("FEDERATION_SCHEMA", 14, "rounds", ("rounds: 3", "rounds: 0")),
-    ("FEDERATION_SCHEMA", 14, "rounds", ("rounds: 3", "rounds: 3.0")),
-    ("FEDERATION_SCHEMA", 14, "rounds", ("rounds: 3", "rounds: 100001")),
-    ("FEDERATION_SCHEMA", 14, "rounds", ("rounds: 3", "rounds: true")),
-    ("FEDERATION_SCHEMA", 3, "lacks rounds", ("rounds: 3", "")),
+    ("FEDERATION_SCHEMA", 14, "iterations", ("iterations: 3", "iterations: three")),
+    ("FEDERATION_SCHEMA", 14, "iterations", ("iterations: 3", "iterations: 0")),
+    ("FEDERATION_SCHEMA", 14, "iterations", ("iterations: 3", "iterations: 3.0")),
+    ("FEDERATION_SCHEMA", 14, "iterations", ("iterations: 3", "iterations: 100001")),
+    ("FEDERATION_SCHEMA", 14, "iterations", ("iterations: 3", "iterations: true")),
+    ("FEDERATION_SCHEMA", 3, "lacks iterations", ("iterations: 3", "")),
     (
         "FEDERATION_SCHEMA",
         14,
-        "Did you mean rounds?",
-        ("rounds: 3", "round: 3"),
+        "Did you mean iterations?",
+        ("iterations: 3", "iteration: 3"),
     ),
     ("FEDERATION_SCHEMA", 3, "process", ("process: fraud-demo", "process: Fraud Demo")),
     ("FEDERATION_SCHEMA", 3, "quotes", ("process: fraud-demo", "process: 2026")),
@@ -285,7 +285,7 @@ def test_a_fault_is_refused_with_its_line(code: str, line: int, words: str, edit
 
 
 def test_all_faults_are_named_at_once() -> None:
-    edits = (("rounds: 3", "rounds: x"), ("seed: 42", "seed: x"), ("fit: balanced", "fit: x"))
+    edits = (("iterations: 3", "iterations: x"), ("seed: 42", "seed: x"), ("fit: balanced", "fit: x"))
     with pytest.raises(FederationError) as caught:
         federation(*edits)
     assert [fault.line for fault in caught.value.faults] == [14, 15, 28]
@@ -314,7 +314,7 @@ def test_the_schema_knows_the_options_of_the_learner() -> None:
 def test_the_schema_has_the_bounds_of_the_protocol() -> None:
     defs = schema()["$defs"]
     short = defs["short"]["properties"]
-    assert short["rounds"]["maximum"] == MAX_ITERATIONS
+    assert short["iterations"]["maximum"] == MAX_ITERATIONS
     assert {short[name]["maximum"] for name in ("n_new", "n_max", "n_share")} == {MAX_TREES}
     assert short["organisations"]["maxItems"] == MAX_ORGANISATIONS
     assert short["nodes"]["maxProperties"] == MAX_NODES

@@ -1,4 +1,4 @@
-"""One round, from the key to the signed result."""
+"""One task, from the key to the signed result."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +21,8 @@ from protocol.trees.share import Share
 Say = Callable[[str], None]
 
 
-def run_round(directory: Path, key_source: KeySource, say: Say, gone: Callable[[], None]) -> None:
-    """Run the round that the broker in this directory has for us.
+def run_task(directory: Path, key_source: KeySource, say: Say, gone: Callable[[], None]) -> None:
+    """Run the task that the broker in this directory has for us.
 
     1. Read the task's key.
     2. Ask for the task; it is what its opening commits to.
