@@ -1,1 +1,1 @@
-"""One round of one node, inside a container without network: FIT, SHARE, GET, signed with the task's key."""
+"""One task of one node, inside a container without network: FIT, SHARE, GET, signed with the task's key."""
