@@ -1,4 +1,4 @@
-"""What can go wrong for an executor beside what the ledger refuses; exits.py has the exit code of each.
+"""What can go wrong for an executor besides what the ledger refuses; exits.py has the exit code of each.
 
     AttestreeError
     ├── UsageError            the command cannot mean anything here

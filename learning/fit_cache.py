@@ -33,7 +33,7 @@ class FitCache:
         return self._fitted[key]
 
     def prepare(self, jobs: Iterable[Job], n_jobs: int = 1, progress: Progress | None = None) -> None:
-        """Train everything that is missing, several processes at a time, reporting (done, of how many)."""
+        """Train everything that is missing, several processes at a time, reporting (done, total)."""
         missing = {(rows.digest, task, attack): rows for rows, task, attack in jobs}
         missing = {key: rows for key, rows in missing.items() if key not in self._fitted}
         if n_jobs == 1:

@@ -14,9 +14,9 @@
         ├── LifecycleError      a transition that the life cycle does not have
         ├── ImageError          an image described in words that name no image
         ├── ProcessError        a process specification or topology that contradicts itself
-        ├── TableError          bytes or arrays that are no table of rows and labels
-        ├── NodeStateError      bytes that are no state of a node, or one that contradicts itself
-        └── FrameError          bytes that are no message between learner and broker
+        ├── TableError          bytes or arrays that are not a table of rows and labels
+        ├── NodeStateError      bytes that are not a node's state, or a state that contradicts itself
+        └── FrameError          bytes that are not a message between learner and broker
 
 What fails for another reason (the ledger by phase, the sandbox) gets its own branch under `AttestreeError`,
 with its codes in `TABLE`, when that part of the project needs it. Codes are never renamed or given a second
@@ -97,7 +97,7 @@ class LifecycleError(DataError):
 
 
 class ImageError(DataError):
-    """An image is described in words that name no image."""
+    """A name, version, digest or repository cannot be that of an image."""
 
 
 class ProcessError(DataError):
@@ -105,15 +105,15 @@ class ProcessError(DataError):
 
 
 class TableError(DataError):
-    """Bytes or arrays are no table of rows and labels."""
+    """Bytes or arrays are not a table of rows and labels."""
 
 
 class NodeStateError(DataError):
-    """Bytes are no state of a node, or a state contradicts itself."""
+    """Bytes are not a node's state, or a state contradicts itself."""
 
 
 class FrameError(DataError):
-    """Bytes are no message between learner and broker, or one that its verb does not allow."""
+    """Bytes are not a message between learner and broker, or one that its verb does not allow."""
 
 
 class Code(NamedTuple):

@@ -12,7 +12,7 @@ MAX_TEXT = 1000
 
 
 class Fields:
-    """The fields of one record of a known kind, which has all it needs and none that is unknown."""
+    """The fields of one record of a known kind: all that it needs, and no others."""
 
     error: ClassVar[type[DataError]] = RecordError
     family: ClassVar[str] = "RECORD"

@@ -68,7 +68,7 @@ def check_counter(value: int, what: str) -> int:
 
 @dataclass(frozen=True, order=True, slots=True)
 class EstimatorId:
-    """Who created an estimator and as their how-manieth: the name a tree keeps wherever it travels."""
+    """Who created an estimator, and its number among that node's: a tree keeps both wherever it travels."""
 
     creator: str
     counter: int

@@ -51,7 +51,7 @@ class VerifyKey:
 
 
 class SigningKey:
-    """A private key; it signs, hands out its seed on purpose only, and shows itself nowhere."""
+    """A private key; it signs, gives its seed away only when told to, and is never printed."""
 
     __slots__ = ("_key", "_seed", "verify_key")
 

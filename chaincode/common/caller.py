@@ -32,7 +32,7 @@ class CallerIdentity:
     identity: str
 
     def need_role(self, roles: Collection[Role]) -> None:
-        """Refuse a caller whose role is none of these."""
+        """Refuse a caller whose role is not one of these."""
         if self.role not in roles:
             wanted = " or ".join(roles)
             raise AccessError("ACCESS_ROLE", f"{self.identity} has role {self.role}, not {wanted}")

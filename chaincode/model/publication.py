@@ -77,7 +77,7 @@ def trees_to_store(
 
 
 def write_trees(ctx: Context, process: str, node: str, trees: tuple[Estimator, ...]) -> None:
-    """Store trees beside the model."""
+    """Store trees along with the model."""
     for estimator in trees:
         record = TreeRecord(estimator.id, estimator.tree.digest, encode_tree(estimator.tree))
         write(ctx, keys.tree(process, estimator.id, node), record)

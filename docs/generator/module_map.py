@@ -13,7 +13,7 @@ INTRODUCTION = """\
 
 Made by `scripts/docs` from the docstrings; edit those, not this page.
 
-Every module in one line. Who imports whom, as the sources have it and import-linter enforces it;
+Every module in one line, and who imports whom, as the sources have it and import-linter enforces it.
 [architecture.md](architecture.md) says why.
 
 ![Packages and their imports](pictures/packages.svg)

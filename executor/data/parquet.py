@@ -37,7 +37,7 @@ def parse(
         return _parse(path, raw, label, drop)
     except DatasetError:
         raise
-    # pyarrow raises ValueError, OSError and others beside its own for one damaged file or another.
+    # For damaged files pyarrow raises ValueError, OSError and others besides its own.
     except (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise DatasetError(
             "DATA_FORMAT",

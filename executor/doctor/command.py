@@ -20,7 +20,7 @@ UP = "run network/up.sh"
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(as_json: bool) -> None:
-    """Check this host and its network; exit 0 only if all is well."""
+    """Check this host and its network; exit 0 only if nothing is wrong."""
     findings = []
     console = Console(highlight=False, soft_wrap=True)
     for finding in diagnose():

@@ -8,7 +8,7 @@ from executor.network import Network, NetworkError
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the diagnosis: a remedy goes with everything that is not well."""
+    """One line of the diagnosis; whatever is wrong comes with a remedy."""
 
     name: str
     ok: bool

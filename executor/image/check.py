@@ -38,7 +38,7 @@ def check_image(found: Digest, expected: Digest, evidence: Mapping[str, str] | N
 
 
 def obtain(client: DockerClient, registered: Image, say: Callable[[str], None] | None = None) -> str:
-    """Return the id of the registered image, which the engine then has; raise if it cannot be had unaltered.
+    """Return the id of the registered image, which the engine then has; raise if it cannot be obtained.
 
     An image that the engine knows by both digests is taken as it is. Otherwise it is pulled by the digest of
     its manifest. Where no registry serves it, a local image does if its id is the ledger's.
@@ -97,7 +97,7 @@ def _local(client: DockerClient, reference: str) -> dict[str, Any] | None:
 
 
 def _refused(registered: Image, said: str) -> EngineError | IntegrityError:
-    """Tell bytes that are not what their digest says from bytes that are not to be had."""
+    """Distinguish bytes with another digest from bytes that cannot be obtained."""
     if "verification failed" in said:
         return IntegrityError(
             "IMAGE_MISMATCH",

@@ -18,7 +18,7 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> "Reference":
-        """Read NAME or NAME:VERSION; a registry's host and a digest are no part of it."""
+        """Read NAME or NAME:VERSION; a registry's host and a digest are not part of it."""
         if "@" in text:
             raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r} names an image by digest", _FORM)
         name, colon, version = text.partition(":")

@@ -1,1 +1,1 @@
-"""`executor launch`: one task of one node, from reading the ledger to wiping the key."""
+"""`executor launch`: the tasks of a node, each from reading the ledger to wiping the key."""

@@ -14,7 +14,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def probes(model: Model, count: int = ROWS) -> NDArray[np.float32]:
-    """Make rows that sit on the model's thresholds, just beside them, and on missing values."""
+    """Make rows that sit on the model's thresholds, right next to them, and on missing values."""
     rng = np.random.default_rng(list(model.digest.raw))
     rows = np.empty((count, model.n_features), dtype=np.float32)
     tests: list[list[float]] = [[0.0] for _ in range(model.n_features)]

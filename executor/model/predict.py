@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file. [default: stdout]")
 @click.option("--label", default="Class", show_default=True, help="The label column of the process.")
-@click.option("--drop", multiple=True, help="A column of DATA that is no feature.")
+@click.option("--drop", multiple=True, help="A column of DATA that is not a feature.")
 @spec_option
 @click.option("--keep", multiple=True, help="A column of DATA to carry into the result, such as an id.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Another threshold than the process's.")

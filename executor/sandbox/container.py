@@ -92,7 +92,7 @@ class Container:
         """Wait until it ends; one that has not ended in time is killed."""
         timed_out = not self._ended(seconds)
         if timed_out:
-            # One that ended of itself at the last moment is not there to be killed.
+            # One that ended by itself at the last moment is not there to be killed.
             timed_out = self.kill()
             if not self._ended(_SECONDS_TO_DIE):
                 raise EngineError(
@@ -119,7 +119,7 @@ class Container:
         return True
 
     def remove(self) -> None:
-        """Remove it and what belongs to it; one that is gone already is no error."""
+        """Remove it and what belongs to it; one that is already gone is not an error."""
         _remove(self._client, self.id)
 
     def inspect(self) -> dict[str, Any]:

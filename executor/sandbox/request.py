@@ -114,7 +114,7 @@ def _socket(path: Path) -> str:
 
 
 def _checked(path: Path, is_kind: Any, permissions: int, wanted: str) -> str:
-    """The container's user is none of the host's: what it opens must be open to others."""
+    """The container's user does not exist on the host, so what it opens must be open to others."""
     try:
         resolved = path.resolve(strict=True)
         mode = resolved.stat().st_mode

@@ -46,7 +46,7 @@ class InitialModel:
 
 @dataclass(frozen=True, slots=True)
 class TaskParameters:
-    """All that a node's task in an iteration depends on beside image and data.
+    """All that a node's task in an iteration depends on besides image and data.
 
     The SHA-256 of its canonical bytes is the parameter hash that the task commits to and signs.
     """

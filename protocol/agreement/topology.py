@@ -23,7 +23,7 @@ class Kind(StrEnum):
     DISCONNECTED = "disconnected"
     """No edges: every node learns alone."""
     RING = "ring"
-    """Each node has the one before and the one behind it in the order of names, the last beside the first."""
+    """Each node is joined to the one before and the one after it by name, and the last to the first."""
     FULL = "full"
     """Every node is every other's neighbour."""
     EXPLICIT = "explicit"

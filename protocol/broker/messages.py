@@ -28,7 +28,7 @@ _SIGNATURE = re.compile(rf"[0-9a-f]{{{2 * SIGNATURE_SIZE}}}")
 
 
 class Verb(StrEnum):
-    """The four questions, and there is no other."""
+    """The four questions that a learner can ask."""
 
     TASK = "task"
     SHARE = "share"

@@ -109,7 +109,7 @@ def refusal(process: str, node: str, iteration: int, attempt: int) -> str:
 
 
 def taskkey(digest: str) -> str:
-    """The key under which a task's public key is remembered, by its digest, so that none serves twice."""
+    """The key under which a task's public key is remembered, by its digest, so that none is used twice."""
     return _build("taskkey", digest)
 
 

@@ -87,7 +87,7 @@ class AccessChange(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class AccessRecord(LedgerRecord):
-    """Who may read a model, beside its owner."""
+    """Who may read a model, besides its owner."""
 
     versioned: ClassVar[bool] = True
 

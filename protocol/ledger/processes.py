@@ -182,7 +182,7 @@ class TaskContext(LedgerRecord):
     active: Annotated[bool, "whether the node takes part in the iteration"]
     neighbours: Annotated[tuple[str, ...], "the node's active neighbours, ascending"]
     image: Annotated[TaskImage, "the image that runs"]
-    parameters: Annotated[TaskParameters, "what the task depends on beside image and data"]
+    parameters: Annotated[TaskParameters, "what the task depends on besides image and data"]
     parameters_digest: Annotated[Digest, "SHA-256 of the canonical parameters: the parameter hash"]
     limits: Annotated[TreeLimits, "what trees the process allows"]
     schema_digest: Annotated[Digest, "SHA-256 of the feature schema"]

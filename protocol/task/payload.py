@@ -1,4 +1,4 @@
-"""Bytes that come with a call: beside its arguments, or in base64 as one of them.
+"""Bytes that come with a call: apart from its arguments, or in base64 as one of them.
 
 Fabric's transient map keeps them out of the transaction, which would otherwise hold them twice; their digest
 is among the signed arguments. A client without transient data may send base64.

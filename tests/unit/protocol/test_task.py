@@ -189,7 +189,7 @@ def test_any_bytes_are_refused_with_a_code(raw):
 
 
 @pytest.mark.parametrize(
-    ("heading", "record"), [("Opening", OPENING.to_dict()), ("Round result", RESULT.to_dict())]
+    ("heading", "record"), [("Opening", OPENING.to_dict()), ("Task result", RESULT.to_dict())]
 )
 def test_the_documentation_has_the_same_fields(heading, record):
     section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
