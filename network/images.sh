@@ -24,7 +24,8 @@ main() {
       echo "$IMAGE"
       ;;
     2:wheels)
-      [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"
+      [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" \
+        "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"
       wheels "$2"
       ;;
     1:-h | 1:--help) usage ;;

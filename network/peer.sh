@@ -30,7 +30,8 @@ fi
 shift
 load_network
 require_organisation "$org"
-[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no peer" "it orders transactions and keeps no state" "name one of: $(organisations | paste -sd ' ')"
+[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no peer" \
+  "it orders transactions and keeps no state" "name one of: $(organisations | paste -sd ' ')"
 require_name "$identity"
 [ -d "$(org_dir "$org")/users/$identity/msp" ] || die "$USAGE" "unknown identity '$identity' of $org" \
   "$org has: $(find "$(org_dir "$org")/users" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd ' ')" \
@@ -49,6 +50,8 @@ case "$1 ${2-} ${3-}" in
     [[ " $* " == *" --peerAddresses "* ]] || mapfile -t -O ${#extra[@]} extra < <(endorser_flags)
     extra+=(--waitForEvent)
     ;;
-  "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | "channel fetch "* | "channel update "*) add_orderer "$@" ;;
+  "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | "channel fetch "* | "channel update "*)
+    add_orderer "$@"
+    ;;
 esac
 as "$org" "$identity" "$@" "${extra[@]}"

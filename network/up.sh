@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the machine ready, then starts the Fabric network, or brings a stopped or half-started one up. A second run changes nothing.
+# Makes the machine ready, then starts the Fabric network, or brings up one that was stopped or half started. A second run
+# changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 for part in common tools checks images identities services channel chaincode; do
@@ -25,7 +26,8 @@ EOF
 main() {
   local fresh="" began=$SECONDS
   read_arguments "$@"
-  [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
+  [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" \
+    "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
   step 1 "prerequisites"
   "$ROOT/scripts/bootstrap"
   lock_network
@@ -46,7 +48,8 @@ main() {
   join_channel
   step 7 "chaincode"
   deploy_chaincodes
-  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes, registry at 127.0.0.1:$(registry_port)"
+  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes," \
+    "registry at 127.0.0.1:$(registry_port)"
   say "try:"
   echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n probe -c '{\"Args\":[\"whoami\"]}'"
 }
@@ -59,12 +62,14 @@ read_arguments() {
       --orgs) asked_orgs=$(number "$1" "${2-}" 2 8) ;;
       --orderers)
         asked_orderers=$(number "$1" "${2-}" 1 5)
-        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" "an even number tolerates no more failures than one less" "use 1, 3 or 5"
+        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" \
+          "an even number tolerates no more failures than one less" "use 1, 3 or 5"
         ;;
       --nodes) asked_nodes=$(number "$1" "${2-}" 1 99) ;;
       --images)
         asked_images=${2-}
-        [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" "it is none of auto, official, build" "use one of them"
+        [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" \
+          "it is none of auto, official, build" "use one of them"
         ;;
       --fresh)
         fresh=yes
@@ -95,9 +100,11 @@ number() { # FLAG VALUE LEAST MOST
 settle_network() {
   if [ -f "$STATE/network.env" ]; then
     load_network
-    if [ "${asked_orgs:-$ORGS}" != "$ORGS" ] || [ "${asked_orderers:-$ORDERERS}" != "$ORDERERS" ] || [ "${asked_nodes:-$NODES}" -lt "$NODES" ]; then
+    if [ "${asked_orgs:-$ORGS}" != "$ORGS" ] || [ "${asked_orderers:-$ORDERERS}" != "$ORDERERS" ] ||
+      [ "${asked_nodes:-$NODES}" -lt "$NODES" ]; then
       die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers and $NODES nodes" \
-        "organisations and orderers are part of the channel; nodes can be added, not removed" "leave the flags out, or start anew with --fresh"
+        "organisations and orderers are part of the channel; nodes can be added, not removed" \
+        "leave the flags out, or start anew with --fresh"
     fi
   fi
   ORGS=${asked_orgs:-${ORGS:-4}} ORDERERS=${asked_orderers:-${ORDERERS:-3}}
@@ -185,7 +192,8 @@ deploy_chaincodes() {
 await_chaincodes() { # ORG
   local name
   for name in $(chaincodes); do
-    eventually 300 "$name of $1 answers its peer" as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
+    eventually 300 "$name of $1 answers its peer" \
+      as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
   done
 }
 

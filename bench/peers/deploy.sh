@@ -19,7 +19,8 @@ main() {
   serve_everywhere bench-go "$IMAGE"
   settle_base
   build_once attestree/bench-node "$( (cat "$here/node/"* "$here/node.Dockerfile" && node --version && echo "$BASE") | key)" \
-    "$here/node.Dockerfile" "$here/node/chaincode.js" "$packages/node_modules" "$(node -p process.execPath)" -- --build-arg "BASE=$BASE"
+    "$here/node.Dockerfile" "$here/node/chaincode.js" "$packages/node_modules" "$(node -p process.execPath)" \
+    -- --build-arg "BASE=$BASE"
   serve_everywhere bench-node "$IMAGE"
   echo "$programs/load"
 }
@@ -43,7 +44,8 @@ go_programs() {
     say "bench-go: building from Go modules"
     mkdir -p "$CACHE/tools"
     work=$(mktemp -d "$CACHE/tools/.building.XXXXXX")
-    (cd "$here/go" && CGO_ENABLED=0 GOFLAGS=-mod=readonly quietly "go build of bench-go" "$go" build -trimpath -ldflags "-s -w" -o "$work/" ./...) ||
+    (cd "$here/go" && CGO_ENABLED=0 GOFLAGS=-mod=readonly quietly "go build of bench-go" \
+      "$go" build -trimpath -ldflags "-s -w" -o "$work/" ./...) ||
       die "$FAILED" "bench-go did not build" "the Go compiler said the above" "check that the Go module proxy can be reached"
     mv -T "$work" "$target" 2>/dev/null || rm -rf "$work"
   fi
@@ -53,7 +55,8 @@ go_programs() {
 # node_packages: prints the directory with node_modules, installed once for the lock file.
 node_packages() {
   local target work
-  command -v npm >/dev/null || die "$FAILED" "there is no npm" "the comparison with fabric-shim needs Node 18 or newer" "install Node"
+  command -v npm >/dev/null || die "$FAILED" "there is no npm" \
+    "the comparison with fabric-shim needs Node 18 or newer" "install Node"
   target=$CACHE/tools/bench-node-$(cat "$here"/node/package*.json | key)
   if [ ! -d "$target" ]; then
     say "bench-node: installing locked npm packages"
@@ -74,7 +77,8 @@ serve_everywhere() { # NAME IMAGE
   CHAINCODE_IMAGE=$2
   deploy "$1"
   for org in $(organisations); do
-    eventually 90 "$1 of $org answers its peer" as "$org" admin chaincode query -C "$CHANNEL" -n "$1" -c '{"Args":["put","key","value"]}'
+    eventually 90 "$1 of $org answers its peer" \
+      as "$org" admin chaincode query -C "$CHANNEL" -n "$1" -c '{"Args":["put","key","value"]}'
   done
 }
 
@@ -88,9 +92,10 @@ serve() {
     --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
   echo "$id" >"$dir/packages/$name.id"
   docker rm --force "$PROJECT-$name.$org" >/dev/null 2>&1 || true
-  quietly "start $name.$org" docker run --detach --name "$PROJECT-$name.$org" --hostname "$name.$org" --network "${PROJECT}_default" \
-    --network-alias "$name.$org" --label "attestree.network=$PROJECT" --user "$SERVICE_UID:$SERVICE_GID" --read-only --cap-drop ALL \
-    --security-opt no-new-privileges:true --memory 768m --volume "$dir/$name/tls:/etc/attestree/tls:ro" "$image" "$id" "0.0.0.0:$PORT"
+  quietly "start $name.$org" docker run --detach --name "$PROJECT-$name.$org" --hostname "$name.$org" \
+    --network "${PROJECT}_default" --network-alias "$name.$org" --label "attestree.network=$PROJECT" \
+    --user "$SERVICE_UID:$SERVICE_GID" --read-only --cap-drop ALL --security-opt no-new-privileges:true --memory 768m \
+    --volume "$dir/$name/tls:/etc/attestree/tls:ro" "$image" "$id" "0.0.0.0:$PORT"
 }
 
 main "$@"

@@ -16,6 +16,7 @@ json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
 # package_chaincodes ORG: the packages and the service's configuration, which names their ids.
 package_chaincodes() {
   local org=$1 dir entry name port id entries=() image
+  local tls='{"key": "tls/server.key", "cert": "tls/server.crt", "client_ca": "tls/ca.crt"}'
   dir=$(org_dir "$org")
   image=$(chaincode_image_id)
   mkdir -p "$dir/packages"
@@ -24,7 +25,7 @@ package_chaincodes() {
     id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$image" --address "chaincode.$org:$port" \
       --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
     echo "$id" >"$dir/packages/$name.id"
-    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": {\"key\": \"tls/server.key\", \"cert\": \"tls/server.crt\", \"client_ca\": \"tls/ca.crt\"}}")
+    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": $tls}")
   done
   printf '{"log": "info", "chaincodes": [\n%s\n]}\n' "$(IFS=,; echo "${entries[*]}")" >"$dir/chaincode/serve.json.new"
   if ! cmp -s "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"; then
@@ -37,7 +38,8 @@ package_chaincodes() {
 
 # committed NAME: "SEQUENCE VERSION" of the definition on the channel, or nothing.
 committed() {
-  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null | json 'd["sequence"], d["version"]' 2>/dev/null || true
+  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null |
+    json 'd["sequence"], d["version"]' 2>/dev/null || true
 }
 
 # approved ORG NAME: "SEQUENCE PACKAGE_ID" of what the organisation approved last, or nothing.

@@ -97,11 +97,13 @@ build_python_base() {
   local archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
   if [ ! -f "$archive" ]; then
     say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"
-    [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
+    [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" \
+      "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
     command -v debootstrap >/dev/null || install_debian "debootstrap, for the Python base image" debootstrap
     work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
     quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
-      "$DEBIAN_SUITE" "$work/root" || die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
+      "$DEBIAN_SUITE" "$work/root" ||
+      die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
     tar -C "$work/root" --numeric-owner -czf "$work/image.tar.gz" .
     mv "$work/image.tar.gz" "$archive"
@@ -131,7 +133,8 @@ wheels() {
 # build_chaincode_image: locked wheels and the two packages chaincode needs. Sets IMAGE.
 build_chaincode_image() {
   local packages=$CACHE/packages key
-  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z | xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
+  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z |
+    xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
     docker image inspect -f '{{.Id}}' "$PYTHON_BASE") | key)
   image_exists "attestree/chaincode:$key" || {
     packages=$(mktemp -d)

@@ -32,14 +32,14 @@ own_volumes() {
   for name in "$@"; do
     volume=${PROJECT}_${name%%/*}
     docker volume inspect "$volume" >/dev/null 2>&1 || docker volume create --label "attestree.network=$PROJECT" \
-      --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" --label "com.docker.compose.project=$PROJECT" \
-      --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
+      --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" \
+      --label "com.docker.compose.project=$PROJECT" --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
     [[ " ${mounts[*]-} " == *" $volume:/volumes/${name%%/*} "* ]] || mounts+=(-v "$volume:/volumes/${name%%/*}")
     paths+=("/volumes/$name")
   done
   quietly "give the volumes to user $SERVICE_UID" docker run --rm --user 0 --network none --cap-drop ALL --cap-add CHOWN \
-    --cap-add DAC_OVERRIDE --label "attestree.network=$PROJECT" -v "$(tools_dir helpers)/own:/own:ro" "${mounts[@]}" --entrypoint /own "$PEER_IMAGE" \
-    "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
+    --cap-add DAC_OVERRIDE --label "attestree.network=$PROJECT" -v "$(tools_dir helpers)/own:/own:ro" "${mounts[@]}" \
+    --entrypoint /own "$PEER_IMAGE" "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
 }
 
 # A simulation that waits for a chaincode service to register holds the state against commits, so the wait is short: a
