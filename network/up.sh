@@ -3,7 +3,7 @@
 # changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-for part in common tools checks images identities services channel chaincode; do
+for part in common tools prerequisites checks images identities services channel chaincode; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
@@ -29,7 +29,7 @@ main() {
   [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" \
     "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
   step 1 "prerequisites"
-  "$ROOT/scripts/bootstrap"
+  prepare_machine
   lock_network
   require_disk
   [ -z "$fresh" ] || "$here/down.sh" --purge
