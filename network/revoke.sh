@@ -45,6 +45,6 @@ fabric configtxlator proto_encode --type common.Envelope --input "$work/envelope
 quietly "update the channel's configuration" as "$org" admin channel update -f "$work/envelope" -c "$CHANNEL" "${orderer[@]}" ||
   die "$FAILED" "the channel did not take the revocation list" "the orderer said the above" "run the command again"
 
-is_refused() { ! as "$org" "$name" channel getinfo -c "$CHANNEL" 2>/dev/null; }
-eventually 120 "the peers refuse $name" is_refused
+is_refused() { ! as "$1" "$2" channel getinfo -c "$CHANNEL" 2>/dev/null; } # ORG NAME
+eventually 120 "the peers refuse $name" is_refused "$org" "$name"
 say "revoked $name of $org"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Deploys the probe's two counterparts, bench-go and bench-node, on a running network: as services with mutual TLS, like
 # the network's own chaincodes. Prints the path of the load program.
-# shellcheck disable=SC2034,SC2153  # the functions of network/lib take CHAINCODE_IMAGE from here and set IMAGE
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 for part in common tools images identities channel chaincode; do
@@ -12,27 +11,21 @@ readonly PORT=9000
 
 main() {
   load_network
-  local programs packages
+  local programs packages image base key
   programs=$(go_programs)
   packages=$(node_packages)
-  build_once attestree/bench-go "$(key <"$programs/chaincode")" "$here/go.Dockerfile" "$programs/chaincode"
-  serve_everywhere bench-go "$IMAGE"
-  settle_base
-  build_once attestree/bench-node "$( (cat "$here/node/"* "$here/node.Dockerfile" && node --version && echo "$BASE") | key)" \
-    "$here/node.Dockerfile" "$here/node/chaincode.js" "$packages/node_modules" "$(node -p process.execPath)" \
-    -- --build-arg "BASE=$BASE"
-  serve_everywhere bench-node "$IMAGE"
+  image=$(build_once attestree/bench-go "$(key <"$programs/chaincode")" "$here/go.Dockerfile" "$programs/chaincode")
+  serve_everywhere bench-go "$image"
+  base=$(python_base)
+  key=$( (cat "$here/node/"* "$here/node.Dockerfile" && node --version && echo "$base") | key)
+  image=$(build_once attestree/bench-node "$key" "$here/node.Dockerfile" "$here/node/chaincode.js" "$packages/node_modules" \
+    "$(node -p process.execPath)" -- --build-arg "BASE=$base")
+  serve_everywhere bench-node "$image"
   echo "$programs/load"
 }
 
-# settle_base: the Python image that the network itself uses. Sets BASE.
-settle_base() {
-  BASE=$OFFICIAL_PYTHON
-  if [ "$IMAGES" = build ]; then
-    build_python_base
-    BASE=$IMAGE
-  fi
-}
+# python_base: prints the Python image that the network itself uses.
+python_base() { if [ "$(recorded IMAGES)" = build ]; then build_python_base; else echo "$OFFICIAL_PYTHON"; fi; }
 
 # go_programs: prints the directory with chaincode and load, built once for their sources and pins.
 go_programs() {
@@ -74,8 +67,7 @@ serve_everywhere() { # NAME IMAGE
   local org
   for org in $(organisations); do serve "$1" "$2" "$org"; done
   # The definition's version names the image, as for the network's own chaincodes.
-  CHAINCODE_IMAGE=$2
-  deploy "$1"
+  deploy "$1" "$2"
   for org in $(organisations); do
     eventually 90 "$1 of $org answers its peer" \
       as "$org" admin chaincode query -C "$CHANNEL" -n "$1" -c '{"Args":["put","key","value"]}'

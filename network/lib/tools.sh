@@ -36,7 +36,7 @@ tools() {
   local module=$1 target go work
   target=$(tools_dir "$module")
   if [ ! -d "$target" ]; then
-    go_program >/dev/null || install_go
+    go_program >/dev/null || install_go || true
     go=$(go_program) || die "$FAILED" "$module cannot be built" \
       "there is no Go $GO_MINIMUM or newer" "install Go, or run scripts/bootstrap"
     say "$module: building from Go modules (once, minutes)"
@@ -84,3 +84,4 @@ for module in fabric fabric-ca registry compose-plugin helpers; do
   TOOLS[$module]=$CACHE/tools/$module-$(tools_key "$module")
 done
 unset module
+readonly TOOLS
