@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes one identity more: network/enroll.sh ORG NAME ROLE, with ROLE data-scientist, node or auditor.
+# Registers and enrols one more identity with its organisation's CA: network/enroll.sh ORG NAME ROLE, with ROLE
+# data-scientist, node or auditor.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 for part in common tools identities; do

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What must hold before anything is started; each refusal says what, why and what to do.
+# Checks of what must hold before anything is started; each refusal says what is wrong, why, and what to do.
 
 require_engine() {
   local answer

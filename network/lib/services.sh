@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Settings of the running services: what compose reads, and one environment file per peer and orderer. GOMEMLIMIT stays
+# The files of settings that up.sh writes: the network's own, compose's, and one for each peer and orderer. GOMEMLIMIT stays
 # below the container's limit, so that a transaction of tens of megabytes makes the collector work and not the kernel kill.
 
 # write_network_settings IMAGES CHAINCODE_IMAGE: what load_network, the executor and the next up.sh read. IMAGES says
