@@ -19,12 +19,10 @@ EOF
 main() {
   mkdir -p "$CACHE"
   case "$#:${1-}" in
-    1:python-base)
-      settle_python_base
-      echo "$IMAGE"
-      ;;
+    1:python-base) python_base ;;
     2:wheels)
-      [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"
+      [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" \
+        "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"
       wheels "$2"
       ;;
     1:-h | 1:--help) usage ;;
@@ -35,17 +33,16 @@ main() {
   esac
 }
 
-# settle_python_base: what the network of this name was built from, or what can be had. Sets IMAGE.
-settle_python_base() {
-  local IMAGES=auto
-  # shellcheck source=/dev/null
-  [ ! -f "$STATE/network.env" ] || . "$STATE/network.env"
-  if [ "$(choose_images "$IMAGES")" = build ]; then
+# python_base: what the network of this name was built from, or what can be had. Prints the image.
+python_base() {
+  local mode image=$OFFICIAL_PYTHON
+  mode=$(recorded IMAGES)
+  if [ "$(choose_images "${mode:-auto}")" = build ]; then
     build_python_base
   else
-    IMAGE=$OFFICIAL_PYTHON
-    image_exists "$IMAGE" || quietly "docker pull $IMAGE" docker pull "$IMAGE" || die "$FAILED" "no image $IMAGE" \
+    image_exists "$image" || quietly "docker pull $image" docker pull "$image" || die "$FAILED" "no image $image" \
       "the container registry did not serve it" "check the connection and try again"
+    echo "$image"
   fi
 }
 

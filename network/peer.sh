@@ -30,25 +30,26 @@ fi
 shift
 load_network
 require_organisation "$org"
-[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no peer" "it orders transactions and keeps no state" "name one of: $(organisations | paste -sd ' ')"
+[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no peer" \
+  "it orders transactions and keeps no state" "name one of: $(organisations | paste -sd ' ')"
 require_name "$identity"
 [ -d "$(org_dir "$org")/users/$identity/msp" ] || die "$USAGE" "unknown identity '$identity' of $org" \
   "$org has: $(find "$(org_dir "$org")/users" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd ' ')" \
   "name one of them, or make it: network/enroll.sh $org $identity ROLE"
 
+# orderer_unless_named PEER_ARGUMENT...: one flag or value a line.
+orderer_unless_named() { [[ " $* " == *" -o "* || " $* " == *" --orderer "* ]] || orderer_flags; }
+
 extra=()
-add_orderer() { # PEER ARGUMENT...
-  [[ " $* " != *" -o "* && " $* " != *" --orderer "* ]] || return 0
-  local flags
-  flags=$(orderer_flags)
-  mapfile -t extra <<<"$flags"
-}
 case "$1 ${2-} ${3-}" in
-  "chaincode invoke "*)
-    add_orderer "$@"
-    [[ " $* " == *" --peerAddresses "* ]] || mapfile -t -O ${#extra[@]} extra < <(endorser_flags)
-    extra+=(--waitForEvent)
+  "chaincode invoke "* | "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | \
+    "channel fetch "* | "channel update "*)
+    flags=$(orderer_unless_named "$@")
+    [ -z "$flags" ] || mapfile -t extra <<<"$flags"
     ;;
-  "lifecycle chaincode approveformyorg" | "lifecycle chaincode commit" | "channel fetch "* | "channel update "*) add_orderer "$@" ;;
 esac
+if [ "$1 ${2-}" = "chaincode invoke" ]; then
+  [[ " $* " == *" --peerAddresses "* ]] || mapfile -t -O ${#extra[@]} extra < <(endorser_flags)
+  extra+=(--waitForEvent)
+fi
 as "$org" "$identity" "$@" "${extra[@]}"

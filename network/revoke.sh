@@ -14,12 +14,16 @@ load_network
 require_organisation "$org"
 require_name "$name"
 dir=$(org_dir "$org")
-[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no users to revoke" "its identities run the network" "name one of: $(organisations | paste -sd ' ')"
-[ "$name" != admin ] || die "$USAGE" "the administrator signs the revocation" "without it the organisation could not change its own list" "make another administrator first"
-[ -d "$dir/users/$name/msp" ] || die "$USAGE" "unknown identity '$name' of $org" "there is no $dir/users/$name/msp" "see network/peer.sh $org NAME"
+[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no users to revoke" \
+  "its identities run the network" "name one of: $(organisations | paste -sd ' ')"
+[ "$name" != admin ] || die "$USAGE" "the administrator signs the revocation" \
+  "without it the organisation could not change its own list" "make another administrator first"
+[ -d "$dir/users/$name/msp" ] || die "$USAGE" "unknown identity '$name' of $org" \
+  "there is no $dir/users/$name/msp" "see network/peer.sh $org NAME"
 
 registrar=$dir/ca/registrar-ca
-quietly "revoke $name" ca_client "$org" ca "$registrar" revoke --url "https://127.0.0.1:$(ca_port "$org")" --revoke.name "$name" --gencrl ||
+quietly "revoke $name" ca_client "$org" ca "$registrar" revoke --url "https://127.0.0.1:$(ca_port "$org")" \
+  --revoke.name "$name" --gencrl ||
   die "$FAILED" "the CA did not revoke $name" "it said the above" "is the network up? network/up.sh"
 
 work=$(mktemp -d)
@@ -41,6 +45,6 @@ fabric configtxlator proto_encode --type common.Envelope --input "$work/envelope
 quietly "update the channel's configuration" as "$org" admin channel update -f "$work/envelope" -c "$CHANNEL" "${orderer[@]}" ||
   die "$FAILED" "the channel did not take the revocation list" "the orderer said the above" "run the command again"
 
-is_refused() { ! as "$org" "$name" channel getinfo -c "$CHANNEL" 2>/dev/null; }
-eventually 120 "the peers refuse $name" is_refused
+is_refused() { ! as "$1" "$2" channel getinfo -c "$CHANNEL" 2>/dev/null; } # ORG NAME
+eventually 120 "the peers refuse $name" is_refused "$org" "$name"
 say "revoked $name of $org"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes the machine ready, then starts the Fabric network, or brings a stopped or half-started one up. A second run changes nothing.
+# Makes the machine ready, then starts the Fabric network, or brings up one that was stopped or half started. A second run
+# changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-for part in common tools checks images identities services channel chaincode; do
+for part in common tools prerequisites checks images identities services channel chaincode; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
@@ -23,48 +24,20 @@ EOF
 }
 
 main() {
-  local fresh="" began=$SECONDS
-  read_arguments "$@"
-  [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
-  step 1 "prerequisites"
-  "$ROOT/scripts/bootstrap"
-  lock_network
-  require_disk
-  [ -z "$fresh" ] || "$here/down.sh" --purge
-  settle_network
-  require_own_volumes
-  require_ports
-  step 2 "images"
-  settle_images
-  step 3 "certificate authorities"
-  start_authorities
-  step 4 "identities"
-  for_each all_organisations issue_organisation
-  step 5 "orderers, peers, registry"
-  start_services
-  step 6 "channel $CHANNEL"
-  join_channel
-  step 7 "chaincode"
-  deploy_chaincodes
-  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes, registry at 127.0.0.1:$(registry_port)"
-  say "try:"
-  echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n probe -c '{\"Args\":[\"whoami\"]}'"
-}
-
-step() { say "[$1/7] $2"; }
-
-read_arguments() {
+  local asked_orgs="" asked_orderers="" asked_nodes="" asked_images=auto fresh=""
   while [ $# -gt 0 ]; do
     case $1 in
       --orgs) asked_orgs=$(number "$1" "${2-}" 2 8) ;;
       --orderers)
         asked_orderers=$(number "$1" "${2-}" 1 5)
-        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" "an even number tolerates no more failures than one less" "use 1, 3 or 5"
+        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" \
+          "an even number tolerates no more failures than one less" "use 1, 3 or 5"
         ;;
       --nodes) asked_nodes=$(number "$1" "${2-}" 1 99) ;;
       --images)
         asked_images=${2-}
-        [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" "it is none of auto, official, build" "use one of them"
+        [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" \
+          "it is none of auto, official, build" "use one of them"
         ;;
       --fresh)
         fresh=yes
@@ -82,7 +55,43 @@ read_arguments() {
     esac
     shift 2
   done
+  [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" \
+    "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
+  bring_up "$asked_orgs" "$asked_orderers" "$asked_nodes" "$asked_images" "$fresh"
 }
+
+# bring_up ORGS ORDERERS NODES IMAGES FRESH: what was not asked for is empty, IMAGES is auto.
+bring_up() {
+  local began=$SECONDS settings images peer_image
+  step 1 "prerequisites"
+  prepare_machine
+  lock_network
+  require_disk
+  [ -z "$5" ] || "$here/down.sh" --purge
+  settings=$(settle_network "$1" "$2" "$3")
+  use_settings "$settings"
+  require_own_volumes
+  require_ports
+  step 2 "images"
+  images=$(settle_images "$4")
+  peer_image=$(value_of PEER_IMAGE <<<"$images")
+  step 3 "certificate authorities"
+  start_authorities "$peer_image"
+  step 4 "identities"
+  for_each all_organisations issue_organisation
+  step 5 "orderers, peers, registry"
+  start_services "$peer_image"
+  step 6 "channel $CHANNEL"
+  join_channel
+  step 7 "chaincode"
+  deploy_chaincodes "$(value_of CHAINCODE_IMAGE <<<"$images")"
+  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes," \
+    "registry at 127.0.0.1:$(registry_port)"
+  say "try:"
+  echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n probe -c '{\"Args\":[\"whoami\"]}'"
+}
+
+step() { say "[$1/7] $2"; }
 
 number() { # FLAG VALUE LEAST MOST
   if ! [[ $2 =~ ^[0-9]{1,2}$ ]] || [ "$((10#$2))" -lt "$3" ] || [ "$((10#$2))" -gt "$4" ]; then
@@ -91,39 +100,46 @@ number() { # FLAG VALUE LEAST MOST
   echo "$((10#$2))"
 }
 
-# settle_network: takes the size of the network from its first start, and refuses to change what cannot be changed.
+# settle_network ORGS ORDERERS NODES, each empty where not asked for: takes the size of the network from its first start, and
+# refuses to change what cannot be changed. Prints the settings, for use_settings.
 settle_network() {
+  local id uid gid
   if [ -f "$STATE/network.env" ]; then
     load_network
-    if [ "${asked_orgs:-$ORGS}" != "$ORGS" ] || [ "${asked_orderers:-$ORDERERS}" != "$ORDERERS" ] || [ "${asked_nodes:-$NODES}" -lt "$NODES" ]; then
+    set -- "${1:-$ORGS}" "${2:-$ORDERERS}" "${3:-$NODES}"
+    if [ "$1" != "$ORGS" ] || [ "$2" != "$ORDERERS" ] || [ "$3" -lt "$NODES" ]; then
       die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers and $NODES nodes" \
-        "organisations and orderers are part of the channel; nodes can be added, not removed" "leave the flags out, or start anew with --fresh"
+        "organisations and orderers are part of the channel; nodes can be added, not removed" \
+        "leave the flags out, or start anew with --fresh"
     fi
   fi
-  ORGS=${asked_orgs:-${ORGS:-4}} ORDERERS=${asked_orderers:-${ORDERERS:-3}}
-  NODES=${asked_nodes:-${NODES:-20}}
-  [ -n "${NETWORK_ID:-}" ] || NETWORK_ID=$(head -c 8 /dev/urandom | od -An -tx1 | tr -d ' \n')
-  SERVICE_UID=$(id -u) SERVICE_GID=$(id -g)
-  [ "$SERVICE_UID" != 0 ] || SERVICE_UID=10001 SERVICE_GID=10001
+  id=${NETWORK_ID:-$(head -c 8 /dev/urandom | od -An -tx1 | tr -d ' \n')}
+  uid=$(id -u) gid=$(id -g)
+  [ "$uid" != 0 ] || uid=10001 gid=10001
+  printf '%s\n' "ORGS=${1:-4}" "ORDERERS=${2:-3}" "NODES=${3:-20}" "NETWORK_ID=$id" "PORTS=$PORTS" \
+    "SERVICE_UID=$uid" "SERVICE_GID=$gid"
 }
 
+# settle_images auto|official|build: makes every program and image available and writes the network's settings down. Prints
+# the images, NAME=IMAGE a line.
 settle_images() {
-  if [ -z "${IMAGES:-}" ] || [ "${asked_images:-auto}" != auto ]; then IMAGES=$(choose_images "${asked_images:-auto}"); fi
-  local part
+  local mode images part
+  mode=$(recorded IMAGES)
+  if [ -z "$mode" ] || [ "$1" != auto ]; then mode=$(choose_images "$1"); fi
   for part in helpers fabric fabric-ca; do tools "$part" >/dev/null; done
-  prepare_images "$IMAGES"
+  images=$(prepare_images "$mode")
   mkdir -p "$STATE"
-  printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "NODES=$NODES" "IMAGES=$IMAGES" "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" \
-    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "CHAINCODE_IMAGE=$CHAINCODE_IMAGE" >"$STATE/network.env.new"
-  mv "$STATE/network.env.new" "$STATE/network.env"
-  write_compose_environment
+  write_network_settings "$mode" "$(value_of CHAINCODE_IMAGE <<<"$images")"
+  write_compose_environment "$images"
+  echo "$images"
 }
 
-# for_each LIST FUNCTION: one after the other would leave a core idle while a CA signs.
+# for_each LIST FUNCTION [ARGUMENT...]: calls FUNCTION ITEM ARGUMENT... for all items of the list at once. One after the other
+# would leave a core idle while a CA signs.
 for_each() {
   local item pids=() pid broken=""
   for item in $("$1"); do
-    "$2" "$item" &
+    "$2" "$item" "${@:3}" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || broken=yes; done
@@ -135,19 +151,19 @@ wait_for() { # WHAT URL
     "look at 'docker compose --env-file $STATE/compose.env logs $1'"
 }
 
-start_authorities() {
+start_authorities() { # PEER_IMAGE
   local org services=() volumes=()
   for org in $(all_organisations); do
     write_ca_config "$org"
     services+=("ca.$org")
     volumes+=("ca.$org" "ca.$org/tlsca")
   done
-  own_volumes "${volumes[@]}"
+  own_volumes "$1" "${volumes[@]}"
   quietly "start the certificate authorities" compose up -d "${services[@]}"
   for org in $(all_organisations); do wait_for "ca.$org" "https://127.0.0.1:$(ca_port "$org")/cainfo?ca=tlsca-$org"; done
 }
 
-start_services() {
+start_services() { # PEER_IMAGE
   local org orderer services=(registry)
   for org in $(organisations); do
     write_peer_environment "$org"
@@ -159,7 +175,7 @@ start_services() {
   done
   # A copy, because the clone may be readable by its owner alone.
   install -m 0644 "$ROOT/network/registry/registry.yml" "$STATE/registry.yml"
-  own_volumes "${services[@]}"
+  own_volumes "$1" "${services[@]}"
   make_genesis_block
   quietly "start orderers, peers and registry" compose up -d "${services[@]}"
   for orderer in $(orderers); do wait_for "$orderer" "tls://127.0.0.1:$(orderer_admin_port "$orderer")"; done
@@ -173,19 +189,20 @@ join_channel() {
   eventually 300 "the orderers elect a leader" has_leader orderer1
 }
 
-deploy_chaincodes() {
+deploy_chaincodes() { # IMAGE
   local services=() org
-  for_each organisations package_chaincodes
+  for_each organisations package_chaincodes "$1"
   for org in $(organisations); do services+=("chaincode.$org"); done
   quietly "start the chaincode services" compose up -d "${services[@]}"
-  for_each chaincodes deploy
+  for_each chaincodes deploy "$1"
   for_each organisations await_chaincodes
 }
 
 await_chaincodes() { # ORG
   local name
   for name in $(chaincodes); do
-    eventually 300 "$name of $1 answers its peer" as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
+    eventually 300 "$name of $1 answers its peer" \
+      as "$1" admin chaincode query -C "$CHANNEL" -n "$name" -c '{"Args":["metadata"]}'
   done
 }
 

@@ -5,26 +5,27 @@
 
 # NAME:PORT, the port inside the organisation's chaincode container.
 CHAINCODES=(probe:9001 image:9002 orchestration:9003 execution-record:9004 model:9005)
-CHAINCODE_VERSION=0.1.0
+readonly CHAINCODES CHAINCODE_VERSION=0.1.0
 
 chaincodes() { printf '%s\n' "${CHAINCODES[@]%%:*}"; }
 
-chaincode_image_id() { docker image inspect -f '{{.Id}}' "$CHAINCODE_IMAGE" | sed 's/^sha256://'; }
+image_id() { docker image inspect -f '{{.Id}}' "$1" | sed 's/^sha256://'; } # IMAGE
 
 json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
 
-# package_chaincodes ORG: the packages and the service's configuration, which names their ids.
+# package_chaincodes ORG IMAGE: the packages and the service's configuration, which names their ids.
 package_chaincodes() {
-  local org=$1 dir entry name port id entries=() image
+  local org=$1 dir entry name port id entries=() served_by
+  local tls='{"key": "tls/server.key", "cert": "tls/server.crt", "client_ca": "tls/ca.crt"}'
   dir=$(org_dir "$org")
-  image=$(chaincode_image_id)
+  served_by=$(image_id "$2")
   mkdir -p "$dir/packages"
   for entry in "${CHAINCODES[@]}"; do
     name=${entry%%:*} port=${entry##*:}
-    id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$image" --address "chaincode.$org:$port" \
+    id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$served_by" --address "chaincode.$org:$port" \
       --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
     echo "$id" >"$dir/packages/$name.id"
-    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": {\"key\": \"tls/server.key\", \"cert\": \"tls/server.crt\", \"client_ca\": \"tls/ca.crt\"}}")
+    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": $tls}")
   done
   printf '{"log": "info", "chaincodes": [\n%s\n]}\n' "$(IFS=,; echo "${entries[*]}")" >"$dir/chaincode/serve.json.new"
   if ! cmp -s "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"; then
@@ -37,7 +38,8 @@ package_chaincodes() {
 
 # committed NAME: "SEQUENCE VERSION" of the definition on the channel, or nothing.
 committed() {
-  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null | json 'd["sequence"], d["version"]' 2>/dev/null || true
+  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null |
+    json 'd["sequence"], d["version"]' 2>/dev/null || true
 }
 
 # approved ORG NAME: "SEQUENCE PACKAGE_ID" of what the organisation approved last, or nothing.
@@ -46,10 +48,10 @@ approved() {
     json 'd["sequence"], d["source"]["Type"]["LocalPackage"]["package_id"]' 2>/dev/null || true
 }
 
-# deploy NAME: brings the channel's definition to the image at hand; does nothing where it already is.
+# deploy NAME IMAGE: brings the channel's definition to the image at hand; does nothing where it already is.
 deploy() {
   local name=$1 version sequence=0 current="" org pids=() pid flags answer
-  version=$CHAINCODE_VERSION-$(chaincode_image_id)
+  version=$CHAINCODE_VERSION-$(image_id "$2")
   read -r sequence current <<<"$(committed "$name")" || true
   sequence=${sequence:-0}
   [ "$current" = "$version" ] || sequence=$((sequence + 1))

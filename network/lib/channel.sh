@@ -56,7 +56,8 @@ write_configtx() {
     echo "      Capabilities: { V2_0: true }"
     policies "      " ANY Readers ANY Writers MAJORITY Admins ANY BlockValidation:Writers
     echo "      EtcdRaft:"
-    echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5, SnapshotIntervalSize: 64 MB }"
+    echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5," \
+      "SnapshotIntervalSize: 64 MB }"
     echo "        Consenters:"
     for name in $(orderers); do
       certificate=$(quoted "$(org_dir orderer)/$name/tls/server.crt")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What must hold before anything is started; each refusal says what, why and what to do.
+# Checks of what must hold before anything is started; each refusal says what is wrong, why, and what to do.
 
 require_engine() {
   local answer
@@ -41,7 +41,7 @@ EOF
 
 port_holder() {
   local holder
-  holder=$(ss -Hltnp "sport = :$1" 2>/dev/null | grep -o 'users:.*' | head -n 1)
+  holder=$(ss -Hltnp "sport = :$1" 2>/dev/null | grep -o 'users:.*' | head -n 1) || true
   echo "${holder:-another process}"
 }
 
@@ -54,8 +54,8 @@ require_own_volumes() {
     version=$(docker volume inspect -f '{{index .Labels "attestree.fabric"}}' "$volume")
     [ "$version" = "$FABRIC_VERSION" ] || die "$WRONG_STATE" "volume $volume holds data of Fabric $version" \
       "this network runs Fabric $FABRIC_VERSION" "keep that data with its own version, or remove it: network/down.sh --purge"
-    [ "$id" = "${NETWORK_ID:-}" ] || die "$WRONG_STATE" "volume $volume belongs to another network" \
-      "its id is $id, and $STATE knows ${NETWORK_ID:-no network}" \
+    [ "$id" = "$NETWORK_ID" ] || die "$WRONG_STATE" "volume $volume belongs to another network" \
+      "its id is $id, and $STATE knows $NETWORK_ID" \
       "remove that network with network/up.sh --fresh, or choose another name: ATTESTREE_PROJECT=NAME"
   done
 }

@@ -1,6 +1,17 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # what is set here is used by the scripts that read this file
-# Paths, settings, messages and waiting, for every script of the network. Source it; it starts nothing.
+# Paths, settings, messages and waiting, for every script of the network. Source it; it starts nothing. It uses nothing of
+# scripts/, which in turn use it.
+#
+# Functions take arguments and print results. The scripts share constants alone: the paths and names below, and the
+# settings of one network, which use_settings makes read-only and which nothing else sets:
+#   ORGS ORDERERS NODES      how many organisations, orderers and learning nodes
+#   NETWORK_ID               tells this network's volumes from those of an earlier one of the same name
+#   PORTS                    the first digits of every published port; what the environment says, until settings are used
+#   SERVICE_UID SERVICE_GID  whom the services run as
+
+# A command that fails within $(...) ends it there too.
+shopt -s inherit_errexit
 
 # The same from a terminal, from cron and from a service: programs of root's paths, a home, an order of sorting on which
 # digests depend, and files that the services' user can read. Whatever is secret is written under a mask of its own.
@@ -21,6 +32,7 @@ STATE=${ATTESTREE_STATE:-$ROOT/network/state/$PROJECT}
 CACHE=${ATTESTREE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/attestree}
 CHANNEL=attestree
 ORDERER_MSP=OrdererMSP
+readonly ROOT PROJECT STATE CACHE CHANNEL ORDERER_MSP
 
 # Exit codes, the same numbers as the executor's: docs/exit-codes.md.
 readonly FAILED=1 USAGE=2 TIMEOUT=3 WRONG_STATE=13 DOCKER_UNREACHABLE=30
@@ -90,13 +102,28 @@ registry_port() { echo "${PORTS}005"; }
 
 compose() { docker compose --env-file "$STATE/compose.env" --project-directory "$ROOT" -f "$ROOT/docker-compose.yml" "$@"; }
 
-# load_network: the settings that an earlier up.sh wrote down.
+# load_network: uses the settings that an earlier up.sh wrote down.
 load_network() {
   [ -f "$STATE/network.env" ] || die "$WRONG_STATE" "there is no network '$PROJECT' here" \
     "$STATE/network.env does not exist" "run network/up.sh"
-  # shellcheck source=/dev/null
-  . "$STATE/network.env"
+  use_settings "$(cat "$STATE/network.env")"
 }
+
+# use_settings LINES: the settings of one network, NAME=VALUE a line, from here on.
+use_settings() {
+  local name value
+  while IFS='=' read -r name value; do
+    case $name in
+      ORGS | ORDERERS | NODES | NETWORK_ID | PORTS | SERVICE_UID | SERVICE_GID) declare -gr "$name=$value" ;;
+    esac
+  done <<<"$1"
+}
+
+# value_of NAME: its value among lines NAME=VALUE on stdin; nothing where it has none.
+value_of() { sed -n "s/^$1=//p"; }
+
+# recorded NAME: one setting as up.sh wrote it down; nothing where there is no network yet.
+recorded() { [ ! -f "$STATE/network.env" ] || value_of "$1" <"$STATE/network.env"; }
 
 require_organisation() {
   grep -qxF -- "$1" <<<"$(all_organisations)" || die "$USAGE" "unknown organisation '$1'" \

@@ -45,7 +45,12 @@ registry:
     - name: registrar
       pass: $(cat "$(org_dir "$1")/ca/registrar.secret")
       type: client
-      attrs: { hf.Registrar.Roles: "*", hf.Registrar.DelegateRoles: "*", hf.Registrar.Attributes: "*", hf.Revoker: true, hf.GenCRL: true }
+      attrs:
+        hf.Registrar.Roles: "*"
+        hf.Registrar.DelegateRoles: "*"
+        hf.Registrar.Attributes: "*"
+        hf.Revoker: true
+        hf.GenCRL: true
 signing:
   default: { usage: [digital signature], expiry: 8760h }
   profiles:
@@ -79,7 +84,8 @@ trust_ca() {
   fi
   for authority in ca tlsca; do
     home=$dir/ca/registrar-$authority
-    [ -f "$home/msp/signcerts/cert.pem" ] || (umask 077 && FABRIC_CA_CLIENT_URL="https://registrar:$(cat "$dir/ca/registrar.secret")@127.0.0.1:$(ca_port "$org")" \
+    [ -f "$home/msp/signcerts/cert.pem" ] || (umask 077 &&
+      FABRIC_CA_CLIENT_URL="https://registrar:$(cat "$dir/ca/registrar.secret")@127.0.0.1:$(ca_port "$org")" \
       quietly "enrol the registrar of $org" ca_client "$org" "$authority" "$home" enroll)
   done
 }
@@ -91,7 +97,8 @@ issue() {
   dir=$(org_dir "$org")
   log=$(mktemp)
   if ! FABRIC_CA_CLIENT_ID_SECRET=$(secret_of "$org" "$name") ca_client "$org" "$authority" "$dir/ca/registrar-$authority" \
-    register --url "https://127.0.0.1:$(ca_port "$org")" --id.name "$name" --id.type "$type" --id.attrs "$attributes" >"$log" 2>&1 &&
+    register --url "https://127.0.0.1:$(ca_port "$org")" --id.name "$name" --id.type "$type" --id.attrs "$attributes" \
+    >"$log" 2>&1 &&
     ! grep -q 'already registered' "$log"; then
     cat "$log" >&2
     rm -f "$log"
@@ -172,10 +179,12 @@ issue_organisation() { # ORG: everything one organisation needs, in order
   trust_ca "$org" && write_public_msp "$org" && issue_user "$org" admin admin || return 1
   if [ "$org" = orderer ]; then
     for node in $(orderers); do
-      issue_identity orderer "$node" orderer "$dir/$node" && issue_tls orderer "$node" "$dir/$node" "$node,localhost,127.0.0.1" || return 1
+      issue_identity orderer "$node" orderer "$dir/$node" &&
+        issue_tls orderer "$node" "$dir/$node" "$node,localhost,127.0.0.1" || return 1
       give "$dir/$node"
     done
-    issue_tls orderer admin "$dir/users/admin" "admin" && issue_tls orderer registry "$dir/registry" "registry,localhost,127.0.0.1" || return 1
+    issue_tls orderer admin "$dir/users/admin" "admin" &&
+      issue_tls orderer registry "$dir/registry" "registry,localhost,127.0.0.1" || return 1
     give "$dir/registry"
     return 0
   fi

@@ -1,5 +1,4 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034  # the *_IMAGE variables are read by services.sh
 # The images the network runs: official ones where a container registry answers, built ones elsewhere.
 # Either way the same compose file and the same Dockerfiles serve.
 
@@ -21,40 +20,39 @@ choose_images() {
   esac
 }
 
-# prepare_images official|build: makes every image available and sets the *_IMAGE variables.
+# prepare_images official|build: makes every image available; prints which, NAME=IMAGE a line, as compose reads them.
 prepare_images() {
+  local peer orderer ca registry base image
   if [ "$1" = official ]; then
-    PEER_IMAGE=$OFFICIAL_PEER ORDERER_IMAGE=$OFFICIAL_ORDERER CA_IMAGE=$OFFICIAL_CA
-    REGISTRY_IMAGE=$OFFICIAL_REGISTRY PYTHON_BASE=$OFFICIAL_PYTHON
-    local image
-    for image in "$PEER_IMAGE" "$ORDERER_IMAGE" "$CA_IMAGE" "$REGISTRY_IMAGE" "$PYTHON_BASE"; do
+    peer=$OFFICIAL_PEER orderer=$OFFICIAL_ORDERER ca=$OFFICIAL_CA registry=$OFFICIAL_REGISTRY base=$OFFICIAL_PYTHON
+    for image in "$peer" "$orderer" "$ca" "$registry" "$base"; do
       image_exists "$image" || quietly "docker pull $image" docker pull "$image" || die "$FAILED" "no image $image" \
         "the container registry did not serve it" "check the connection, or use --images build"
     done
   else
-    build_scratch_image peer
-    PEER_IMAGE=$IMAGE
-    build_scratch_image orderer
-    ORDERER_IMAGE=$IMAGE
-    build_scratch_image ca
-    CA_IMAGE=$IMAGE
-    build_scratch_image registry
-    REGISTRY_IMAGE=$IMAGE
-    build_python_base
-    PYTHON_BASE=$IMAGE
+    peer=$(build_scratch_image peer)
+    orderer=$(build_scratch_image orderer)
+    ca=$(build_scratch_image ca)
+    registry=$(build_scratch_image registry)
+    base=$(build_python_base)
   fi
+  printf '%s\n' "PEER_IMAGE=$peer" "ORDERER_IMAGE=$orderer" "CA_IMAGE=$ca" "REGISTRY_IMAGE=$registry"
+  image=$(prepare_chaincode_image "$base")
+  echo "CHAINCODE_IMAGE=$image"
+}
+
+prepare_chaincode_image() { # PYTHON_BASE; prints the image
   if [ -n "${ATTESTREE_CHAINCODE_IMAGE:-}" ]; then
     image_exists "$ATTESTREE_CHAINCODE_IMAGE" || die "$FAILED" "no image $ATTESTREE_CHAINCODE_IMAGE" \
       "ATTESTREE_CHAINCODE_IMAGE names it and the engine does not have it" "pull or build it, or unset the variable"
-    CHAINCODE_IMAGE=$ATTESTREE_CHAINCODE_IMAGE
+    echo "$ATTESTREE_CHAINCODE_IMAGE"
   else
-    build_chaincode_image
-    CHAINCODE_IMAGE=$IMAGE
+    build_chaincode_image "$1"
   fi
 }
 
 # The images below hold static programs and nothing else: no shell, no package manager, nothing to patch.
-build_scratch_image() { # peer|orderer|ca|registry; sets IMAGE
+build_scratch_image() { # peer|orderer|ca|registry; prints the image
   local part=$1 sources
   case $part in
     peer) sources=("$(tools fabric)"/{peer,config/core.yaml} "$(tools helpers)"/{detect,build,release}) ;;
@@ -70,12 +68,12 @@ build_scratch_image() { # peer|orderer|ca|registry; sets IMAGE
 key() { sha256sum | cut -c1-16; }
 
 # build_once NAME KEY DOCKERFILE SOURCE... [-- DOCKER BUILD ARGUMENT...]: the tag is the digest of all that goes in, so an
-# image is built again only when something changed. Sets IMAGE.
+# image is built again only when something changed. Prints the image.
 build_once() {
-  local name=$1 key=$2 dockerfile=$3 context
+  local name=$1 image=$1:$2 dockerfile=$3 context
   shift 3
-  IMAGE=$name:$key
-  image_exists "$IMAGE" && return 0
+  echo "$image"
+  image_exists "$image" && return 0
   say "$name: building the image"
   context=$(mktemp -d)
   cp "$dockerfile" "$context/Dockerfile"
@@ -86,28 +84,30 @@ build_once() {
   [ $# -eq 0 ] || shift
   # The build needs no network: everything is in the context.
   quietly "docker build of $name" env DOCKER_BUILDKIT=0 docker build --network none --label "attestree.image=$name" "$@" \
-    --tag "$IMAGE" "$context" || die "$FAILED" "$name did not build" "docker build said the above" "see the lines above"
+    --tag "$image" "$context" || die "$FAILED" "$name did not build" "docker build said the above" "see the lines above"
   rm -rf "$context"
 }
 
-# build_python_base: Debian's own Python 3.11, installed by debootstrap. Sets IMAGE.
+# build_python_base: Debian's own Python 3.11, installed by debootstrap. Prints the image.
 build_python_base() {
-  IMAGE=attestree/python:3.11-$DEBIAN_SUITE
-  image_exists "$IMAGE" && return 0
-  local archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
+  local image=attestree/python:3.11-$DEBIAN_SUITE archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
+  echo "$image"
+  image_exists "$image" && return 0
   if [ ! -f "$archive" ]; then
     say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"
-    [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
+    [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" \
+      "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
     command -v debootstrap >/dev/null || install_debian "debootstrap, for the Python base image" debootstrap
     work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
     quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
-      "$DEBIAN_SUITE" "$work/root" || die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
+      "$DEBIAN_SUITE" "$work/root" ||
+      die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
     tar -C "$work/root" --numeric-owner -czf "$work/image.tar.gz" .
     mv "$work/image.tar.gz" "$archive"
     rm -rf "$work"
   fi
-  quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$IMAGE"
+  quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$image"
 }
 
 # wheels PART: prints a directory with every locked wheel of requirements/PART.txt for the images' Python.
@@ -128,11 +128,12 @@ wheels() {
   echo "$target"
 }
 
-# build_chaincode_image: locked wheels and the two packages chaincode needs. Sets IMAGE.
+# build_chaincode_image PYTHON_BASE: locked wheels and the two packages chaincode needs. Prints the image.
 build_chaincode_image() {
-  local packages=$CACHE/packages key
-  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z | xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
-    docker image inspect -f '{{.Id}}' "$PYTHON_BASE") | key)
+  local base=$1 packages=$CACHE/packages key
+  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z |
+    xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
+    docker image inspect -f '{{.Id}}' "$base") | key)
   image_exists "attestree/chaincode:$key" || {
     packages=$(mktemp -d)
     mkdir "$packages/requirements"
@@ -140,7 +141,7 @@ build_chaincode_image() {
     cp -r "$(wheels chaincode)" "$packages/wheels"
     (cd "$ROOT" && package_files protocol chaincode | tar --null --mode=u=rwX,go=rX -cf - -T -) | tar -xf - -C "$packages"
   }
-  build_once attestree/chaincode "$key" "$ROOT/chaincode/Dockerfile" "$packages"/* -- --build-arg "BASE=$PYTHON_BASE"
+  build_once attestree/chaincode "$key" "$ROOT/chaincode/Dockerfile" "$packages"/* -- --build-arg "BASE=$base"
   [ "$packages" = "$CACHE/packages" ] || rm -rf "$packages"
 }
 

@@ -1,8 +1,16 @@
 # shellcheck shell=bash
-# Settings of the running services: what compose reads, and one environment file per peer and orderer. GOMEMLIMIT stays
+# The files of settings that up.sh writes: the network's own, compose's, and one for each peer and orderer. GOMEMLIMIT stays
 # below the container's limit, so that a transaction of tens of megabytes makes the collector work and not the kernel kill.
 
-# write_compose_environment: everything docker-compose.yml leaves open.
+# write_network_settings IMAGES CHAINCODE_IMAGE: what load_network, the executor and the next up.sh read. IMAGES says
+# whether the images are official or built.
+write_network_settings() {
+  printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "NODES=$NODES" "IMAGES=$1" "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" \
+    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "CHAINCODE_IMAGE=$2" >"$STATE/network.env.new"
+  mv "$STATE/network.env.new" "$STATE/network.env"
+}
+
+# write_compose_environment IMAGE_LINES: everything docker-compose.yml leaves open.
 write_compose_environment() {
   local profiles
   profiles=$( (organisations && orderers) | paste -sd ,)
@@ -15,31 +23,28 @@ STATE='$STATE'
 HELPERS='$(tools_dir helpers)'
 SERVICE_UID=$SERVICE_UID
 SERVICE_GID=$SERVICE_GID
-PEER_IMAGE=$PEER_IMAGE
-ORDERER_IMAGE=$ORDERER_IMAGE
-CA_IMAGE=$CA_IMAGE
-REGISTRY_IMAGE=$REGISTRY_IMAGE
-CHAINCODE_IMAGE=$CHAINCODE_IMAGE
+$1
 COMPOSE_PROFILES=$profiles
 EOF
   mv "$STATE/compose.env.new" "$STATE/compose.env"
 }
 
-# own_volumes VOLUME[/SUBDIRECTORY]...: creates the volumes and gives them to the services' user, with no network and no
-# capability but the one it needs.
+# own_volumes IMAGE VOLUME[/SUBDIRECTORY]...: creates the volumes and gives them to the services' user, by a program in a
+# container of IMAGE with no network and no capability but the one it needs.
 own_volumes() {
-  local name volume mounts=() paths=()
+  local image=$1 name volume mounts=() paths=()
+  shift
   for name in "$@"; do
     volume=${PROJECT}_${name%%/*}
     docker volume inspect "$volume" >/dev/null 2>&1 || docker volume create --label "attestree.network=$PROJECT" \
-      --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" --label "com.docker.compose.project=$PROJECT" \
-      --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
+      --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" \
+      --label "com.docker.compose.project=$PROJECT" --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
     [[ " ${mounts[*]-} " == *" $volume:/volumes/${name%%/*} "* ]] || mounts+=(-v "$volume:/volumes/${name%%/*}")
     paths+=("/volumes/$name")
   done
   quietly "give the volumes to user $SERVICE_UID" docker run --rm --user 0 --network none --cap-drop ALL --cap-add CHOWN \
-    --cap-add DAC_OVERRIDE --label "attestree.network=$PROJECT" -v "$(tools_dir helpers)/own:/own:ro" "${mounts[@]}" --entrypoint /own "$PEER_IMAGE" \
-    "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
+    --cap-add DAC_OVERRIDE --label "attestree.network=$PROJECT" -v "$(tools_dir helpers)/own:/own:ro" "${mounts[@]}" \
+    --entrypoint /own "$image" "$SERVICE_UID" "$SERVICE_GID" "${paths[@]}"
 }
 
 # A simulation that waits for a chaincode service to register holds the state against commits, so the wait is short: a

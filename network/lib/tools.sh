@@ -36,8 +36,9 @@ tools() {
   local module=$1 target go work
   target=$(tools_dir "$module")
   if [ ! -d "$target" ]; then
-    go_program >/dev/null || install_go
-    go=$(go_program) || die "$FAILED" "$module cannot be built" "there is no Go $GO_MINIMUM or newer" "install Go, or run scripts/bootstrap"
+    go_program >/dev/null || install_go || true
+    go=$(go_program) || die "$FAILED" "$module cannot be built" \
+      "there is no Go $GO_MINIMUM or newer" "install Go, or run scripts/bootstrap"
     say "$module: building from Go modules (once, minutes)"
     mkdir -p "$CACHE/tools"
     work=$(mktemp -d "$CACHE/tools/.building.XXXXXX")
@@ -59,7 +60,8 @@ build_fabric() { # GO TARGET
 build_fabric-ca() { # GO TARGET
   (cd "$ROOT/network/fabric-ca" && CGO_ENABLED=1 GOFLAGS=-mod=readonly "$1" build -trimpath -o "$2/" \
     -tags "netgo osusergo sqlite_omit_load_extension" \
-    -ldflags "-s -w -linkmode external -extldflags -static -X github.com/hyperledger/fabric-ca/lib/metadata.Version=$FABRIC_CA_VERSION" tool)
+    -ldflags "-s -w -linkmode external -extldflags -static -X \
+github.com/hyperledger/fabric-ca/lib/metadata.Version=$FABRIC_CA_VERSION" tool)
 }
 
 build_registry() { # GO TARGET
@@ -82,3 +84,4 @@ for module in fabric fabric-ca registry compose-plugin helpers; do
   TOOLS[$module]=$CACHE/tools/$module-$(tools_key "$module")
 done
 unset module
+readonly TOOLS

@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# What this machine needs before a network can start: the Python environment, the Docker engine and Compose. Each is left
+# alone where it is there, and announced before it is installed or started.
+
+prepare_machine() {
+  python_environment
+  docker_engine
+  compose_plugin
+}
+
+# --- Python -------------------------------------------------------------------------------------------------------
+
+python_is_new_enough() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
+has_compiler() {
+  command -v cc && python3 -c 'import pathlib, sysconfig, sys
+sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())'
+}
+# The environment's own interpreter counts, not the one that the caller's PATH happens to find.
+environment_is_current() { [ "$(cat "$ROOT/.venv/.locked" 2>/dev/null)" = "$(environment_key)" ]; }
+environment_key() {
+  (cd "$ROOT" && .venv/bin/python -VV 2>/dev/null && echo "$ROOT" &&
+    cat requirements/dev.txt requirements/uv.txt pyproject.toml && sources_of_extensions) | sha256sum | cut -d' ' -f1
+}
+sources_of_extensions() { find setup.py learning -name '*.c' -o -name setup.py | sort | xargs -r cat; }
+
+python_environment() {
+  environment_is_current && return 0
+  python_is_new_enough >/dev/null 2>&1 || install_debian "Python" python3 python3-venv
+  has_compiler >/dev/null 2>&1 || install_debian "the C compiler for the tree kernel" gcc libc6-dev python3-dev
+  say "python: installing the locked packages into .venv"
+  "$ROOT/.venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    python3 -m venv --clear "$ROOT/.venv"
+  install_locked || die "$FAILED" "the locked packages were not installed" "pip said the above" \
+    "check that the Python package index can be reached"
+  quietly "install of attestree itself" "$ROOT/.venv/bin/python" -m pip install --disable-pip-version-check --no-deps \
+    --no-build-isolation --editable "$ROOT" ||
+    die "$FAILED" "attestree was not installed" "pip said the above" "see the lines above"
+  environment_key >"$ROOT/.venv/.locked"
+}
+
+# uv installs on all cores and links from its cache, which makes a second clone a matter of seconds. It does not read pip's
+# configuration, so where that leads to another index, pip has the last word. Either checks every hash.
+install_locked() {
+  local python=$ROOT/.venv/bin/python
+  "$python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$ROOT/requirements/uv.txt" >/dev/null 2>&1 &&
+    "$ROOT/.venv/bin/uv" pip install --quiet --python "$python" --require-hashes --compile-bytecode --cache-dir "$CACHE/uv" \
+      -r "$ROOT/requirements/dev.txt" >/dev/null 2>&1 && return 0
+  quietly "pip install of the locked packages" "$python" -m pip install --disable-pip-version-check --require-hashes \
+    -r "$ROOT/requirements/dev.txt"
+}
+
+# --- Docker -------------------------------------------------------------------------------------------------------
+
+engine_answers() { docker version --format '{{.Server.Version}}'; }
+has_compose() { docker compose version; }
+
+docker_engine() {
+  engine_answers >/dev/null 2>&1 && return 0
+  case $(engine_answers 2>&1) in *"permission denied"*) die "$DOCKER_UNREACHABLE" "no permission on the Docker socket" \
+    "$(engine_answers 2>&1)" "sudo usermod -aG docker \$USER, then log in again" ;; esac
+  [ -z "${DOCKER_HOST:-}" ] || die "$DOCKER_UNREACHABLE" "the Docker engine at $DOCKER_HOST does not answer" \
+    "$(engine_answers 2>&1)" "start it, or unset DOCKER_HOST: scripts/bootstrap starts an engine on this host"
+  command -v dockerd >/dev/null || install_debian "the Docker engine" docker.io iptables
+  start_engine
+}
+
+start_engine() {
+  [ "$(id -u)" = 0 ] || die "$DOCKER_UNREACHABLE" "the Docker engine is not running" "only root can start it" \
+    "sudo systemctl start docker"
+  if [ -d /run/systemd/system ]; then
+    say "docker: starting the engine with systemd"
+    systemctl start docker
+  else
+    say "docker: starting the engine (there is no systemd), log in /var/log/dockerd.log"
+    clear_dead_engine
+    # Without what belongs to the command that happens to start it.
+    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null &
+  fi
+  eventually 60 "the Docker engine answers" engine_answers
+}
+
+# A killed engine leaves process ids of processes that are gone, or its containerd alone.
+clear_dead_engine() {
+  local file pid
+  for file in /run/docker.pid /run/docker/containerd/containerd.pid; do
+    pid=$(cat "$file" 2>/dev/null) || continue
+    if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = containerd ]; then
+      kill "$pid" && eventually 20 "the old containerd ends" gone "$pid"
+    fi
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ] || rm -f "$file"
+  done
+}
+gone() { [ ! -d "/proc/$1" ]; }
+
+compose_plugin() {
+  has_compose >/dev/null 2>&1 && return 0
+  say "docker compose: installing v$COMPOSE_VERSION for this user"
+  local built plugins=${DOCKER_CONFIG:-$HOME/.docker}/cli-plugins
+  built=$(tools compose-plugin)
+  mkdir -p "$plugins"
+  ln -sf "$built/docker-compose" "$plugins/docker-compose"
+  has_compose >/dev/null || die "$FAILED" "docker compose does not run" "$(has_compose 2>&1)" \
+    "install the docker-compose-plugin package"
+}
