@@ -5,8 +5,8 @@ What it finds wrong with others is in test_network_life.py.
 
 import json
 
-from support.commands import EXECUTOR
 from support.network import PROJECT, run
+from support.printed import EXECUTOR
 
 
 def test_sound_network_passes() -> None:

@@ -13,18 +13,10 @@ import pytest
 import test_launch_integrity as altered
 from click.testing import CliRunner
 from docker import DockerClient
-from support.launching import (
-    Launched,
-    launch,
-    launched,
-    ledger,
-    nothing_is_left,
-    running,
-    store_of,
-    task_of,
-)
+from support.launching import launch, launched, ledger, nothing_is_left, running, store_of, task_of
 from support.lying_engine import lying_engine
 from support.network import free_ports
+from support.printed import Ran
 from support.scripted_peers import CONFLICT, TLS, ScriptedPeer, committed, gateway_service, msp_folder
 from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
@@ -45,7 +37,7 @@ class Scene:
     rows: Path
     folder: Path
 
-    def launch(self, *arguments: str, **environment: str) -> Launched:
+    def launch(self, *arguments: str, **environment: str) -> Ran:
         return launch(self.process, "--node", "node01", *arguments, **environment)
 
 
@@ -59,11 +51,11 @@ def scene(process: str, learner: str, rows: Path, tmp_path: Path) -> Scene:
     return Scene(process, learner, rows, tmp_path)
 
 
-def command(*arguments: str, **environment: str) -> Launched:
+def command(*arguments: str, **environment: str) -> Ran:
     """Run a command in this process."""
     ran = CliRunner().invoke(main, [*arguments, "--json"], env=environment)
     assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.exception
-    return Launched(ran.exit_code, ran.stdout, ran.stderr)
+    return Ran(ran.exit_code, ran.stdout, ran.stderr)
 
 
 @contextmanager
@@ -93,17 +85,17 @@ def environment_of(folder: Path, prefix: str) -> dict[str, str]:
     return {"ATTESTREE_STATE": str(folder)}
 
 
-def overtaken(scene: Scene) -> Launched:
+def overtaken(scene: Scene) -> Ran:
     with conflicting_network(scene.folder) as environment:
         return command("process", "start", "any", **environment)
 
 
-def absent(scene: Scene) -> Launched:
+def absent(scene: Scene) -> Ran:
     with free_ports() as prefix:
         return command("process", "list", **environment_of(scene.folder, prefix))
 
 
-def weak_engine(scene: Scene) -> Launched:
+def weak_engine(scene: Scene) -> Ran:
     """The engine says that it cannot limit processes: nothing is opened."""
 
     def alter(path: str, answer: Any) -> Any:
@@ -114,19 +106,19 @@ def weak_engine(scene: Scene) -> Launched:
         return scene.launch("--data", str(scene.rows), DOCKER_HOST=f"unix://{socket}")
 
 
-def malformed_file(scene: Scene) -> Launched:
+def malformed_file(scene: Scene) -> Ran:
     path = scene.folder / "federation.yaml"
     path.write_text("process: 12\nnodes: []\n")
     return command("process", "create", "--spec", str(path))
 
 
-def malformed_rows(scene: Scene) -> Launched:
+def malformed_rows(scene: Scene) -> Ran:
     path = scene.folder / "rows.csv"
     path.write_text("x0,x1,x2,x3,x4,Class\n1,2,inf,4,5,0\n")
     return scene.launch("--data", str(path))
 
 
-REACHED_HERE: dict[int, tuple[str | None, Callable[[Scene], Launched]]] = {
+REACHED_HERE: dict[int, tuple[str | None, Callable[[Scene], Ran]]] = {
     exits.OK: (None, lambda scene: command("process", "status", scene.process)),
     exits.USAGE: ("LAUNCH_OPTIONS", lambda scene: scene.launch("--iterations", "1", "--until-complete")),
     exits.NOT_AUTHORISED: (

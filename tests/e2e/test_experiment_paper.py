@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support.launching import EXECUTOR
 from support.network import done
+from support.printed import EXECUTOR
 
 FIGURES = {"mean", "median", "min", "min_node", "max", "max_node"}
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from support.channel import DIGESTS, IMAGE, REPOSITORY, as_text, committed_everywhere, unique
-from support.commands import EXECUTOR, here
+from support.commands import here
 from support.federation import nodes, running_process
 from support.impostors import Dying, Rejecting, nesting_peer, orderer, serving, silent_peer
 from support.network import refusing_port, run
 from support.player import Player
+from support.printed import EXECUTOR
 
 from executor.errors import UsageError
 from executor.ledger.chaincodes.proxies import Ledger

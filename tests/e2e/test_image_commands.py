@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from docker import DockerClient
 from support.channel import DIGESTS, scientist1, unique
 from support.images import INDEX, entry, forget, index_of, push, request, tiny_image
-from support.launching import EXECUTOR, caught_up, ledger
+from support.launching import caught_up, ledger
 from support.network import done, run
+from support.printed import EXECUTOR
 
 from executor.cli import main
 from executor.image.publish import ImagePublication, publish

@@ -13,7 +13,6 @@ from support.commands import done
 from support.launching import (
     PATIENCE,
     SMALL,
-    Launched,
     blocks_about,
     caught_up,
     digest_of,
@@ -28,6 +27,7 @@ from support.launching import (
     store_of,
     task_of,
 )
+from support.printed import Ran
 
 from executor.sandbox.profile import ENTRY_POINT
 from learning.simulator import Simulation
@@ -42,7 +42,7 @@ class Finished:
     """A process that both organisations launched until it was completed."""
 
     process: str
-    launches: list[Launched]
+    launches: list[Ran]
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,10 @@ def expected(rows: Path) -> Simulation:
     return simulated(rows, tuple(RING), ROUNDS)
 
 
-def both(process: str, rows: Path, *arguments: str) -> list[Launched]:
+def both(process: str, rows: Path, *arguments: str) -> list[Ran]:
     """Launch the two organisations side by side, as two operators do, in processes of their own."""
 
-    def one(organisation: str, *nodes: str) -> Launched:
+    def one(organisation: str, *nodes: str) -> Ran:
         words = ("--organisation", organisation, "--data", str(rows), "--timeout", PATIENCE, "--json", *nodes)
         return executor("launch", "--process", process, *words, *arguments)
 

@@ -15,7 +15,6 @@ import pytest
 from docker import DockerClient
 from support.altered_images import derived
 from support.launching import (
-    Launched,
     containers_of,
     launch,
     ledger,
@@ -26,6 +25,7 @@ from support.launching import (
     task_of,
 )
 from support.network import ROOT
+from support.printed import Ran
 
 from executor.launch.relay import TaskRelay
 from protocol.digest import Digest
@@ -70,7 +70,7 @@ def process(image: str, rows: Path) -> str:
 def misbehave(process: str, rows: Path, tmp_path: Path, docker_client: DockerClient) -> Any:
     """Launch a node whose rows choose a behaviour; afterwards nothing may be left of the round."""
 
-    def once(behaviour: str, node: str = "node01", *arguments: str, process: str = process) -> Launched:
+    def once(behaviour: str, node: str = "node01", *arguments: str, process: str = process) -> Ran:
         header, first, *others = Path(str(rows).format(node=node)).read_text().splitlines()
         chosen = ",".join([str(float(behaviours().index(behaviour))), *first.split(",")[1:]])
         path = tmp_path / f"{node}.csv"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from support.channel import unique
-from support.commands import EXECUTOR
 from support.network import PROJECT, ROOT, chain, containers, done, invoke, query, run
 from support.own_network import SERVICES, own_network
+from support.printed import EXECUTOR
 
 from executor.network import Network
 

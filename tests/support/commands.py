@@ -1,13 +1,9 @@
 """The `executor` command, by its exit code and what it prints."""
 
-import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
@@ -16,27 +12,7 @@ from executor.cli import main
 from executor.network import Network
 from support.launching import ledger
 from support.network import ROOT, run, until
-
-EXECUTOR = str(Path(sys.executable).with_name("executor"))
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def answer(self) -> Any:
-        """The one JSON object on stdout."""
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> list[Any]:
-        """The JSON objects on stdout, one per line."""
-        return [json.loads(line) for line in self.out.splitlines()]
+from support.printed import EXECUTOR, Ran
 
 
 def executor(*arguments: str, organisation: str = "org1", identity: str = "data-scientist") -> Ran:

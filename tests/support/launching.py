@@ -3,10 +3,8 @@
 import functools
 import json
 import signal
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,37 +39,16 @@ from protocol.task.result import ensemble_digest
 from support.channel import unique
 from support.images import one_at_a_time
 from support.network import run, until
+from support.printed import EXECUTOR, Ran
 
 NODES = ("node01", "node02", "node03", "node04", "node05", "node06")
 """Five of org1, the last one of org2."""
 SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": 7}
-EXECUTOR = str(Path(sys.executable).with_name("executor"))
 PATIENCE = "180"
-"""Seconds for a round, where a test does not say; the command itself waits for an hour."""
+"""Seconds for a task, where a test does not say; the command itself waits for an hour."""
 
 
-@dataclass(frozen=True)
-class Launched:
-    """What a launch did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def answer(self) -> Any:
-        """The one JSON object on stdout."""
-        return json.loads(self.out)
-
-    @property
-    def error(self) -> Any:
-        """Why the first node that failed did."""
-        if "error" in self.answer:
-            return self.answer["error"]
-        return next(node["error"] for node in self.answer["nodes"] if node["error"])
-
-
-def launch(process: str, *arguments: str, organisation: str = "org1", **environment: str) -> Launched:
+def launch(process: str, *arguments: str, organisation: str = "org1", **environment: str) -> Ran:
     """Run `executor launch --json` in this process, which costs a launch less and lets a test step in."""
     words = ["launch", "--process", process, "--organisation", organisation, "--timeout", PATIENCE, "--json"]
     handler = signal.getsignal(signal.SIGTERM)
@@ -81,7 +58,7 @@ def launch(process: str, *arguments: str, organisation: str = "org1", **environm
         signal.signal(signal.SIGTERM, handler)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
-    return Launched(ran.exit_code, ran.stdout, ran.stderr)
+    return Ran(ran.exit_code, ran.stdout, ran.stderr)
 
 
 def launched(process: str, *arguments: str, **more: str) -> list[Any]:
@@ -91,10 +68,10 @@ def launched(process: str, *arguments: str, **more: str) -> list[Any]:
     return list(ran.answer["nodes"])
 
 
-def executor(*arguments: str, seconds: float = 300, **environment: str) -> Launched:
+def executor(*arguments: str, seconds: float = 300, **environment: str) -> Ran:
     """Run the command as its users do, in a process of its own."""
     ran = run(EXECUTOR, *arguments, seconds=seconds, **environment)
-    return Launched(ran.returncode, ran.stdout, ran.stderr)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
 def opened(organisation: str = "org1", identity: str = "auditor") -> Ledger:

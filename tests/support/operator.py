@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from support.launching import EXECUTOR
 from support.network import ROOT
+from support.printed import EXECUTOR
 
 # A runner in the background ignores SIGINT, and what it starts inherits that; from a terminal nobody does.
 _WITH_DEFAULT_SIGNALS = """
