@@ -44,6 +44,12 @@ class Ended:
         """Whether it ended otherwise than it may."""
         return self.timed_out or self.code not in self.job.allowed
 
+    @property
+    def last_line(self) -> str:
+        """What the job said last, which is often why it failed."""
+        said = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        return said[-1] if said else f"no word, exit code {self.code}"
+
 
 class Work:
     """Runs jobs and keeps what came of them."""

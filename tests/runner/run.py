@@ -113,7 +113,7 @@ class Run:
             log = self.logs / f"{name.replace(' ', '-')}.log"
             groups.append(results.read(name, plan.results_file(name, self.logs), log))
         lines = results.summary(groups)
-        lines += [f"failed: {ended.job.name}" for ended in self.work.ended if ended.failed]
+        lines += [f"failed: {ended.job.name}: {ended.last_line}" for ended in self.work.ended if ended.failed]
         if self.problem:
             lines.append(f"scripts/test: {self.problem}")
         if self.selection.chosen and not self.failed and not any(group.tests for group in groups):

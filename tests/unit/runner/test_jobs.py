@@ -27,6 +27,7 @@ def test_a_failure_is_shown_and_the_lane_goes_on(work: Work, said: list[str]) ->
     assert work.lane([python("bad", "print('why'); raise SystemExit(3)"), python("good", "pass")])
     assert [(ended.job.name, ended.failed) for ended in work.ended] == [("bad", True), ("good", False)]
     assert "why" in said
+    assert work.ended[0].last_line == "why"
     assert any("bad: FAILED (3)" in line for line in said)
 
 
