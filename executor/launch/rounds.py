@@ -19,6 +19,7 @@ from executor.launch.recovery import check_free, recover
 from executor.launch.round import Summary, run_round
 from executor.launch.source import Source, source_of
 from executor.launch.store import NodeStore
+from executor.ledger.waiting import PULSE
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from protocol.errors import AttestreeError
@@ -65,7 +66,9 @@ def launch_nodes(
     with ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
         asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
         try:
-            wait(asked)
+            # In short waits: a signal that another thread takes does not wake this one, which must act on it.
+            while wait(asked, PULSE).not_done:
+                pass
         except KeyboardInterrupt:
             stopping.set()
             for node in nodes:

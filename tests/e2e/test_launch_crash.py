@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ from support.network import ROOT, run, until
 from support.operator import executing, told
 
 from executor.launch import round as steps
+from executor.launch.desk import TaskDesk
 from executor.ledger.execution import ExecutionRecord
 from executor.sandbox.container import Container
 from protocol.digest import Digest
@@ -201,6 +203,23 @@ def test_a_task_under_way_elsewhere_is_left_alone(
     assert closed[0] == "EXECUTOR_LOST"
     assert ran.error["code"] == closed[1]
     assert task_of(process, "node01")["attempt"] == 2
+    nothing_is_left(docker_client, process, "node01")
+
+
+def test_a_signal_that_another_thread_takes_stops_the_executor_as_well(
+    learner: str, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = running(learner, rows, NODES)
+    waited = TaskDesk.slots
+
+    def interrupted(desk: TaskDesk) -> Any:
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        return waited(desk)
+
+    monkeypatch.setattr(TaskDesk, "slots", interrupted)
+    ran = launch(process, "--node", "node01", "--data", str(rows), "--timeout", "60")
+    assert (ran.code, ran.error["code"]) == (1, "INTERRUPTED")
+    assert task_of(process, "node01")["closed"]["code"] == "INTERRUPTED"
     nothing_is_left(docker_client, process, "node01")
 
 
