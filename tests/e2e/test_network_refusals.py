@@ -98,6 +98,8 @@ def test_missing_permission_on_the_socket_is_named(tmp_path: Path) -> None:
 def test_taken_port_is_named_with_its_process() -> None:
     name = f"{PROJECT}-other"
     with free_ports() as ports, socket.socket() as taken:
+        # As up.sh asks: connections that another network's test closed a moment ago are not in the way.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", int(f"{ports}151")))
         taken.listen()
         ran = run("network/up.sh", ATTESTREE_PROJECT=name, ATTESTREE_PORTS=ports)

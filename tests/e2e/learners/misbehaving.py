@@ -37,7 +37,7 @@ def leave_without_a_result():
 
 
 def fail_after_sharing():
-    from learner import round as steps
+    from learner import run as steps
 
     steps.ask_slots = lambda broker, task: os._exit(9)
     honest()
@@ -79,7 +79,7 @@ def send_noise():
 
 def _share_instead(make):
     """Share what `make` makes of the honest share, signed as it should be."""
-    from learner import round as steps
+    from learner import run as steps
     from protocol.broker.messages import Request, Verb
     from protocol.digest import Digest
     from protocol.task.statement import Action
@@ -129,7 +129,7 @@ def share_too_much():
 
 def _result_instead(make):
     """Complete with what `make` makes of the honest result and state."""
-    from learner import round as steps
+    from learner import run as steps
 
     honest_result = steps._result
     steps._result = lambda *given: make(*honest_result(*given))
