@@ -63,6 +63,8 @@ main() {
 # bring_up ORGS ORDERERS NODES IMAGES FRESH: what was not asked for is empty, IMAGES is auto.
 bring_up() {
   local began=$SECONDS settings images peer_image
+  # On a busy machine a connection takes longer than the three seconds that the peer CLI allows.
+  export CORE_PEER_CLIENT_CONNTIMEOUT=30s
   step 1 "prerequisites"
   prepare_machine
   lock_network

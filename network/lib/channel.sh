@@ -24,7 +24,8 @@ orderer_flags() {
   local orderer
   for orderer in $(orderers); do
     if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
-      printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$orderer")" --tls --cafile "$(org_dir orderer)/tlsca.pem"
+      printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$orderer")" --connTimeout 30s --tls \
+        --cafile "$(org_dir orderer)/tlsca.pem"
       return 0
     fi
   done
