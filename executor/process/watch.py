@@ -37,7 +37,7 @@ def watch(ledger: Ledger, process: str, seconds: float | None, *, as_json: bool)
         _follow(ledger, board, start, seconds, lambda _, line: click.echo(line) if line else None)
         click.echo(headline(board))
     if board.status == "aborted":
-        raise RoundError("PROCESS_ABORTED", f"{process} was aborted", "Its record says by whom and why.")
+        raise RoundError("PROCESS_ABORTED", f"{process} was aborted")
 
 
 def _follow(
@@ -55,7 +55,7 @@ def _follow(
                 raise DeadlineError(
                     "WAIT_TIMEOUT",
                     f"{board.process} has not ended within {seconds:g} s",
-                    "Watch it again, with more --seconds; the ledger goes on without you",
+                    case="watch",
                 )
             show(found, board.apply(found.event.name, found.payload))
 
