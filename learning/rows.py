@@ -24,20 +24,14 @@ class Rows:
         values = as_features(X)
         labels = np.asarray(y)
         if labels.shape != (len(values),):
-            raise RowsError(
-                f"{len(values)} rows and labels of shape {labels.shape}", "Give exactly one label per row."
-            )
+            raise RowsError(f"{len(values)} rows and labels of shape {labels.shape}", "count")
         if len(values) == 0:
-            raise RowsError("there are no rows", "Give the node at least one row.")
+            raise RowsError("there are no rows", "empty")
         if labels.dtype.kind not in "biuf":
-            raise RowsError(
-                f"labels are {labels.dtype}, not numbers", "Label normal rows 0, anomalous rows 1."
-            )
+            raise RowsError(f"labels are {labels.dtype}, not numbers", "label")
         wrong = np.flatnonzero(~np.isin(labels, (0, 1)))
         if len(wrong):
-            raise RowsError(
-                f"row {wrong[0]} has label {labels[wrong[0]]}", "Label normal rows 0, anomalous rows 1."
-            )
+            raise RowsError(f"row {wrong[0]} has label {labels[wrong[0]]}", "label")
         labels = labels.astype(np.int8)
         labels.setflags(write=False)
         return cls(values, labels)
@@ -63,18 +57,16 @@ def as_features(X: Any) -> NDArray[np.float32]:
         if table.dtype.kind not in "biuf":
             table = table.astype(np.float64)
         if table.ndim != 2:
-            raise RowsError(f"rows have shape {table.shape}", "Give a table with one line per row.")
+            raise RowsError(f"rows have shape {table.shape}", "shape")
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(table, dtype=np.float32)
     except (ValueError, TypeError) as error:
-        raise RowsError(
-            f"the rows are not all numbers ({error})", "Encode text columns as numbers."
-        ) from error
+        raise RowsError(f"the rows are not all numbers ({error})", "text") from error
     if np.isinf(values).any():
         row, column = np.argwhere(np.isinf(values))[0]
         raise RowsError(
             f"row {row}, column {column} is infinite or beyond float32",
-            "Leave the value empty (NaN) if it is unknown, or scale the column.",
+            "infinite",
         )
     if values is table:
         values = values.view()

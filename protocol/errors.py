@@ -18,30 +18,38 @@
         ├── NodeStateError      bytes that are not a node's state, or a state that contradicts itself
         └── FrameError          bytes that are not a message between learner and broker
 
-What fails for another reason (the ledger by phase, the sandbox) gets its own branch under `AttestreeError`,
-with its codes in `TABLE`, when that part of the project needs it. Codes are never renamed or given a second
-meaning.
+`TABLE` has what the ledger and the formats refuse. What fails for another reason (the ledger by phase, the
+sandbox) has its own branch under `AttestreeError`, in the package that raises it, which adds its codes with
+`define`. Codes are never renamed or given a second meaning.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
 class AttestreeError(Exception):
-    """A refusal that a program can act on by `code` and a person by `cause` and `remedy`."""
+    """A refusal that a program can act on by `code` and a person by `cause` and `remedy`.
+
+    The remedy is the one defined for the code, or for this `case` of it, with the `values` filled in.
+    Only what another party reported brings its own.
+    """
 
     code: str
     cause: str
     remedy: str
 
-    def __init__(self, code: str, cause: str, remedy: str | None = None) -> None:
-        row = TABLE.get(code)
+    def __init__(
+        self, code: str, cause: str, remedy: str | None = None, *, case: str = "", **values: object
+    ) -> None:
+        row = _DEFINED.get(code)
         if row is None and remedy is None:
             raise ValueError(f"error code {code!r} is not in the table and brings no remedy")
-        if row is not None and not isinstance(self, row.error):
+        # The root class is for what another party said, in whatever class it was raised there.
+        if row is not None and type(self) is not AttestreeError and not isinstance(self, row.error):
             raise ValueError(f"error code {code} belongs to {row.error.__name__}, not {type(self).__name__}")
         self.code = code
         self.cause = cause
-        self.remedy = remedy if remedy is not None else TABLE[code].remedy
+        self.remedy = _DEFINED[code].remedies[case].format(**values) if remedy is None else remedy
         super().__init__(code, cause, self.remedy)
 
     def __str__(self) -> str:
@@ -121,6 +129,17 @@ class Code(NamedTuple):
 
     error: type[AttestreeError]
     remedy: str
+
+
+class Definition(NamedTuple):
+    """All that is defined for a code: the class raised, and the remedy for each case in which it is."""
+
+    error: type[AttestreeError]
+    remedies: dict[str, str]
+
+
+Rows = Mapping[str, str | Mapping[str, str]]
+"""The codes of a class, each with its remedy, or with one for each case; "" is the case without a name."""
 
 
 _SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
@@ -298,6 +317,29 @@ TABLE: dict[str, Code] = {
     "GRANT_OWNER": Code(StateError, "Leave the owner alone: it always has access to its own model."),
     "GRANT_EXPIRY": Code(StateError, "Give a time to come as in 2027-01-31T00:00:00Z, or none."),
 }
+
+
+_DEFINED = {code: Definition(row.error, {"": row.remedy}) for code, row in TABLE.items()}
+
+
+def define(error: type[AttestreeError], rows: Rows) -> None:
+    """Add the codes that another package raises in a class; a code or case keeps the one meaning it has.
+
+    A class may add cases to a code of a class that it derives from.
+    """
+    for code, given in rows.items():
+        remedies = {"": given} if isinstance(given, str) else given
+        row = _DEFINED.setdefault(code, Definition(error, {}))
+        if not issubclass(error, row.error):
+            raise ValueError(f"error code {code} belongs to {row.error.__name__}, not {error.__name__}")
+        for case, remedy in remedies.items():
+            if row.remedies.setdefault(case, remedy) != remedy:
+                raise ValueError(f"error code {code} has another remedy already")
+
+
+def defined() -> dict[str, Definition]:
+    """Return every code that the packages imported so far have defined, `TABLE` first."""
+    return {code: Definition(row.error, dict(row.remedies)) for code, row in _DEFINED.items()}
 
 
 def _rebuild(error: type[AttestreeError], code: str, cause: str, remedy: str) -> AttestreeError:

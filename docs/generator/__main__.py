@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chaincode import document
 
-from . import api, module_map, pictures
+from . import api, codes, module_map, pictures
 from .repository import ROOT
 
 
@@ -14,6 +14,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Yield every page, and every picture's text, that is made from the sources."""
     yield document.FILE, document.document()
     yield from api.pages().items()
+    yield codes.PAGE, codes.page()
     yield module_map.PAGE, module_map.page()
     yield module_map.PICTURE, module_map.picture()
 

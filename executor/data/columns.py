@@ -41,40 +41,46 @@ class Columns:
         seen: set[str] = set()
         for name in self.names:
             if name in seen:
-                raise self._refusal("DATA_HEADER", f"column {name[:_SHOWN]!r} appears twice", "Rename one.")
+                raise DatasetError(
+                    "DATA_HEADER", f"{self._place}: column {name[:_SHOWN]!r} appears twice", case="twice"
+                )
             seen.add(name)
 
     def _check_asked(self, dropped: set[str]) -> None:
         for name in (*([] if self.label is None else [self.label]), *sorted(dropped)):
             if name not in self.names:
-                raise self._refusal(
-                    "DATA_COLUMN",
-                    f"there is no column {name[:_SHOWN]!r} among {', '.join(self.names[:_SHOWN])}",
-                    "Name the label with --label and columns to leave out with --drop.",
+                there = ", ".join(self.names[:_SHOWN])
+                raise DatasetError(
+                    "DATA_COLUMN", f"{self._place}: there is no column {name[:_SHOWN]!r} among {there}"
                 )
 
     def _check_features(self) -> None:
         if not 1 <= len(self.features) <= MAX_FEATURES:
-            raise self._refusal(
+            raise DatasetError(
                 "DATA_COLUMN",
-                f"{len(self.features)} feature columns; 1 to {MAX_FEATURES} are possible",
-                "Leave columns out with --drop, or add some.",
+                f"{self._place}: {len(self.features)} feature columns; 1 to {MAX_FEATURES} are possible",
+                case="count",
             )
         for position in self.feature_positions:
             name = self.names[position]
             if not 1 <= len(name) <= MAX_COLUMN_NAME or not name.isprintable():
-                raise self._refusal(
+                raise DatasetError(
                     "DATA_HEADER",
-                    f"the name of column {position + 1} is empty, long or unprintable",
-                    f"Name every column, in at most {MAX_COLUMN_NAME} characters.",
+                    f"{self._place}: the name of column {position + 1} is empty, long or unprintable",
+                    case="name",
+                    most=MAX_COLUMN_NAME,
                 )
             if name.startswith(PANDAS_INDEX):
-                raise self._refusal(
-                    "DATA_COLUMN", f"{name!r} is an index that pandas wrote", f"Use --drop {name}."
+                raise DatasetError(
+                    "DATA_COLUMN",
+                    f"{self._place}: {name!r} is an index that pandas wrote",
+                    case="index",
+                    name=name,
                 )
 
-    def _refusal(self, code: str, cause: str, remedy: str) -> DatasetError:
-        return DatasetError(code, f"{self.path}, column names: {cause}", remedy)
+    @property
+    def _place(self) -> str:
+        return f"{self.path}, column names"
 
 
 def plain(name: str) -> str:

@@ -33,17 +33,15 @@ def parse(
     """
     for magic, kind in COMPRESSED.items():
         if raw.startswith(magic):
-            raise DatasetError("DATA_FORMAT", f"{path}: this is a {kind} archive", "Unpack it first.")
+            raise DatasetError("DATA_FORMAT", f"{path}: this is a {kind} archive", case="archive")
     try:
         with io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="") as file:
             return _parse(path, raw, file, label, drop)
     except UnicodeDecodeError as error:
         line = _line_of_first_bad_byte(raw)
-        raise DatasetError(
-            "DATA_FORMAT", f"{path}, line {line}: not UTF-8", "Save it as CSV in UTF-8."
-        ) from error
+        raise DatasetError("DATA_FORMAT", f"{path}, line {line}: not UTF-8", case="text") from error
     except csv.Error as error:
-        raise DatasetError("DATA_FORMAT", f"{path}: {error}", "Save it as plain CSV in UTF-8.") from error
+        raise DatasetError("DATA_FORMAT", f"{path}: {error}") from error
 
 
 def _parse(
@@ -65,13 +63,11 @@ def _parse(
 def _header(path: Path, file: TextIO) -> tuple[str, list[str]]:
     line = file.readline()
     if not line.strip():
-        raise DatasetError("DATA_HEADER", f"{path}, line 1: empty", "Put the column names on the first line.")
+        raise DatasetError("DATA_HEADER", f"{path}, line 1: empty")
     delimiter = max(",;\t", key=line.count)  # the first of the best, so a single column reads as comma
     header = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     if all(_number(name) is not None for name in header):
-        raise DatasetError(
-            "DATA_HEADER", f"{path}, line 1: holds numbers, not column names", "Add a line with the names."
-        )
+        raise DatasetError("DATA_HEADER", f"{path}, line 1: holds numbers, not column names", case="numbers")
     return delimiter, header
 
 
@@ -106,11 +102,11 @@ def _read_checked(file: TextIO, delimiter: str, columns: Columns) -> Floats:
             raise DatasetError(
                 "DATA_ROW",
                 f"{columns.path}, line {line}: {len(cells)} cells under {len(columns.names)} columns",
-                f"Give every row one cell per column, separated by {delimiter!r}.",
+                delimiter=repr(delimiter),
             )
         values.extend(_cell(columns, line, i, cells[i]) if i in used else 0.0 for i in range(len(cells)))
     if not values:
-        raise DatasetError("DATA_EMPTY", f"{columns.path}: a header and no rows", "Add the rows.")
+        raise DatasetError("DATA_EMPTY", f"{columns.path}: a header and no rows", case="rows")
     return np.frombuffer(values, dtype=np.float64).reshape(-1, len(columns.names))
 
 
@@ -122,7 +118,6 @@ def _cell(columns: Columns, line: int, position: int, text: str) -> float:
             raise DatasetError(
                 "DATA_LABEL",
                 f"{columns.where(f'line {line}', position)}: neither 0 nor 1",
-                "Labels are 0 (normal) and 1 (anomalous).",
             )
         return value
     if text.lower() in MISSING:
@@ -132,7 +127,7 @@ def _cell(columns: Columns, line: int, position: int, text: str) -> float:
         raise DatasetError(
             "DATA_VALUE",
             f"{columns.where(f'line {line}', position)}: not a number",
-            "Use a decimal point, encode categories as numbers, or leave the column out with --drop.",
+            case="text",
         )
     with np.errstate(over="ignore"):
         infinite = bool(np.isinf(np.float32(value)))
@@ -140,7 +135,7 @@ def _cell(columns: Columns, line: int, position: int, text: str) -> float:
         raise DatasetError(
             "DATA_VALUE",
             f"{columns.where(f'line {line}', position)}: infinite, or beyond float32",
-            "Leave the cell empty if the value is missing, or scale the column.",
+            case="cell",
         )
     return value
 

@@ -71,13 +71,11 @@ def _parse(path: Path, raw: bytes, label: str | None, drop: Sequence[str]) -> Pa
         raise DatasetError(
             "DATA_FORMAT",
             f"{path}: the file does not begin and end as Parquet does",
-            "Write it again; it may be cut off, encrypted, or of another format.",
+            case="cut",
         )
     values, labels, features = csv.parse(path, raw, label, drop)
     return values.astype(np.float32), labels, features
 
 
 def _changed(cause: str) -> DatasetError:
-    return DatasetError(
-        "DATA_CHANGED", cause, "Keep the file as it is until the task is over, then launch again."
-    )
+    return DatasetError("DATA_CHANGED", cause)

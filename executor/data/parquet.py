@@ -42,7 +42,7 @@ def parse(
         raise DatasetError(
             "DATA_FORMAT",
             f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:200]}",
-            "Write it again, uncompressed or with a common codec, and without encryption.",
+            case="parquet",
         ) from error
 
 
@@ -91,7 +91,7 @@ def _check_type(columns: Columns, position: int, kind: "pyarrow.DataType") -> No
         raise DatasetError(
             "DATA_VALUE",
             f"{columns.path}, column {columns.names[position]!r}: type {str(kind)[:80]} is not a number",
-            "Encode categories, times and nested values as numbers, or leave the column out with --drop.",
+            case="type",
         )
 
 
@@ -99,7 +99,7 @@ def _check_size(columns: Columns, metadata: Any) -> None:
     """A file of a few kilobytes can stand for billions of values; its footer says how many."""
     rows = metadata.num_rows
     if rows < 1:
-        raise DatasetError("DATA_EMPTY", f"{columns.path}: there are no rows", "Add the rows.")
+        raise DatasetError("DATA_EMPTY", f"{columns.path}: there are no rows", case="rows")
     check_cells(columns.path, rows * len(columns.used))
     decoded = sum(
         metadata.row_group(group).column(column).total_uncompressed_size
@@ -133,7 +133,7 @@ def _features(columns: Columns, position: int, before: int, column: Any) -> NDAr
         raise DatasetError(
             "DATA_VALUE",
             f"{columns.where(f'row {before + wrong[0] + 1}', position)}: infinite, or beyond float32",
-            "Use null if the value is missing, or scale the column.",
+            case="null",
         )
     return values
 
@@ -145,6 +145,5 @@ def _labels(columns: Columns, position: int, before: int, column: Any) -> NDArra
         raise DatasetError(
             "DATA_LABEL",
             f"{columns.where(f'row {before + wrong[0] + 1}', position)}: neither 0 nor 1",
-            "Labels are 0 (normal) and 1 (anomalous).",
         )
     return numbers.astype(np.int8)

@@ -19,7 +19,7 @@ def read_file(path: Path) -> bytes:
     with _opened(path) as file:
         raw = file.read(MAX_FILE_BYTES + 1)
     if not raw:
-        raise DatasetError("DATA_EMPTY", f"{path}: the file is empty", "Give a file with a header and rows.")
+        raise DatasetError("DATA_EMPTY", f"{path}: the file is empty")
     if len(raw) > MAX_FILE_BYTES:
         raise too_large(path, f"more than {MAX_FILE_BYTES >> 30} GiB")
     return raw
@@ -39,7 +39,7 @@ def check_cells(path: Path, count: int) -> None:
 
 def too_large(path: Path, size: str) -> DatasetError:
     """Build the refusal of a file that would not fit in memory."""
-    return DatasetError("DATA_SIZE", f"{path}: {size}", "Give the node fewer rows, or leave columns out.")
+    return DatasetError("DATA_SIZE", f"{path}: {size}")
 
 
 def _opened(path: Path) -> io.BufferedReader:
@@ -48,8 +48,8 @@ def _opened(path: Path) -> io.BufferedReader:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) else str(error)
-        raise DatasetError("DATA_FILE", f"{path}: {cause}", "Check the path and its permissions.") from error
+        raise DatasetError("DATA_FILE", f"{path}: {cause}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise DatasetError("DATA_FILE", f"{path}: this is not a file", "Name a file of CSV or Parquet.")
+        raise DatasetError("DATA_FILE", f"{path}: this is not a file", case="kind")
     return os.fdopen(descriptor, "rb")

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from executor.exits import json_option, reported
 from executor.output import Progress, answer, note
-from executor.reporting import json_option, reported
 
 data_option = click.option(
     "--data",

@@ -34,17 +34,13 @@ def read_table(path: Path, label: str, drop: Sequence[str] = ()) -> DataTable:
 def write_files(table: DataTable, names: Sequence[str], seed: int, out: Path) -> list[Path]:
     """Split a table over nodes and write NODE.csv for each and test.csv; files of the same split are left."""
     if len(set(names)) != len(names) or TEST in names:
-        raise UsageError(
-            "SPLIT_NODES", f"{', '.join(names)} names a node twice, or {TEST}", "Name each node once."
-        )
+        raise UsageError("SPLIT_NODES", f"{', '.join(names)} names a node twice, or {TEST}")
     wanted = {"source": table.source, "nodes": [parse_node(name) for name in names], "seed": seed}
     paths = [out / f"{name}.csv" for name in (*names, TEST)]
     if _note(out) == wanted and all(path.exists() for path in paths):
         return paths
     if out.exists() and _note(out) is None:
-        raise UsageError(
-            "SPLIT_DIRECTORY", f"{out} is there and no earlier split made it", "Name a directory of its own."
-        )
+        raise UsageError("SPLIT_DIRECTORY", f"{out} is there and no earlier split made it")
     parts = split(table, len(names), seed, IMBALANCE)
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from executor.errors import UsageError
+from executor.errors import OptionError, UsageError
+from executor.exits import json_option, reported
 from executor.experiment.commands import data_option, jobs_option, out_option, seeds_option
 from executor.output import Progress, answer, note
-from executor.reporting import json_option, reported
 from learning.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _table(chosen: dict[str, Any]) -> "DataTable":
 
     data, drop = chosen["data"], chosen["drop"]
     if chosen["synthetic"] and data is not None:
-        raise UsageError("SIMULATE_OPTIONS", "--synthetic and --data exclude each other", "Give one of them.")
+        raise UsageError("SIMULATE_OPTIONS", "--synthetic and --data exclude each other")
     if chosen["synthetic"]:
         return synthetic()
     if data is None or (not drop and is_fraud(data)):
@@ -164,9 +164,7 @@ def _plan(chosen: dict[str, Any]) -> "ComparisonPlan":
             split_seeds=chosen["split_seed"],
         )
     except ParameterError as error:
-        raise UsageError(
-            error.code, error.cause, "Correct the option; `executor simulate --help` lists them."
-        ) from error
+        raise OptionError(error.cause, case="option") from error
 
 
 def _command() -> list[str]:

@@ -50,7 +50,6 @@ class SavedImage:
             raise EngineError(
                 "IMAGE_ARCHIVE",
                 f"the engine saved the image in a form that is not known: {error!r}",
-                "Report the engine's version; Docker 20.10 and newer and Podman 4 are known",
             ) from error
 
     @property
@@ -89,7 +88,7 @@ def scratch() -> Iterator[Path]:
         raise EngineError(
             "IMAGE_ARCHIVE",
             f"the image could not be kept on this disk: {error}",
-            "Free three times the image's size, or let TMPDIR name a directory that has it",
+            case="disk",
         ) from error
 
 

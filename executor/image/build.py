@@ -161,7 +161,6 @@ def _run_dockerfile(
                 raise EngineError(
                     "IMAGE_BUILD",
                     f"the learner image did not build: {event['error']}: {''.join(said[-10:]).strip()}",
-                    "Read what the build said last",
                 )
             image_id = event.get("aux", {}).get("ID", image_id)
             said.append(event.get("stream", ""))
@@ -200,6 +199,6 @@ def _ask_network(*arguments: str) -> str:
         raise EngineError(
             "IMAGE_BUILD",
             f"network/images.sh {' '.join(arguments)} exited with {ran.returncode}",
-            "Read what it said above",
+            case="script",
         )
     return ran.stdout.strip()

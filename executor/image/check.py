@@ -15,8 +15,6 @@ from executor.errors import EngineError, IntegrityError
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 
-_UNAVAILABLE = "Bring the registry up, or load the image from a copy: what counts is its id on the ledger"
-
 
 def evidence_of(image: Image) -> dict[str, str]:
     """Return what the ledger says of an image, for the record of a refusal."""
@@ -104,6 +102,4 @@ def _refused(registered: Image, said: str) -> EngineError | IntegrityError:
             f"the registry serves other bytes than the ledger has: {said}",
             evidence={**evidence_of(registered), "expected": str(registered.image_id), "found": said[:200]},
         )
-    return EngineError(
-        "IMAGE_UNAVAILABLE", f"{registered.by_digest} could not be pulled: {said}", _UNAVAILABLE
-    )
+    return EngineError("IMAGE_UNAVAILABLE", f"{registered.by_digest} could not be pulled: {said}")

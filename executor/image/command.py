@@ -9,14 +9,13 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.engine import engine
-from executor.exits import OK, exit_code
+from executor.exits import OK, exit_code, json_option, reported, to_dict
 from executor.image.build import NAME, build
 from executor.image.publish import ImagePublication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry
 from executor.image.verify import Verification, verify
 from executor.output import Progress, answer, table
-from executor.reporting import json_option, reported, to_dict
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
 

@@ -42,7 +42,6 @@ class Sources:
             raise UsageError(
                 "SOURCES_MISSING",
                 f"{root} has no {missing[0]}",
-                "Run it in a clone that scripts/bootstrap made ready: images are built from sources",
             )
         return cls(root, dict(sorted(files.items())))
 

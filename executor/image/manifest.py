@@ -88,6 +88,5 @@ def _odd(digest: Digest, why: str) -> IntegrityError:
     return IntegrityError(
         "IMAGE_MANIFEST",
         f"manifest {digest} is none that can be checked: {why}",
-        "Publish the image again, as a Docker v2 or OCI manifest for this platform",
         {"manifest_digest": str(digest)},
     )

@@ -88,7 +88,6 @@ def find_local(client: DockerClient, reference: Reference, image: str = "") -> D
     raise UsageError(
         "IMAGE_NOT_LOCAL",
         f"the engine has no image {tags[0]}",
-        "Build it (`executor image build`), or name a local image with --image",
     )
 
 
@@ -142,7 +141,6 @@ def served_here(client: DockerClient, registry: ImageRegistry, name: str, pushed
         raise UsageError(
             "IMAGE_NOT_PUSHED",
             f"{registry.host}/{name} has no {pushed}",
-            "Push the image, or correct the digest",
         )
     return served
 
@@ -212,7 +210,6 @@ def _push(client: DockerClient, wanted: ImagePublication) -> Digest:
                 raise EngineError(
                     "IMAGE_PUSH",
                     f"{wanted.repository}:{wanted.version} was not pushed: {event['error']}",
-                    "Check that the registry is up: executor doctor",
                 )
             digest = event.get("aux", {}).get("Digest", digest)
     return Digest.parse(digest)
@@ -226,8 +223,8 @@ def _read_back(wanted: ImagePublication, pushed: Digest, platform: Platform) -> 
         raise IntegrityError(
             "IMAGE_MISMATCH",
             f"the engine pushed {pushed} and the registry serves {found}",
-            "Somebody else may push under this tag; publish again",
             {"expected": str(pushed), "found": found},
+            case="pushed",
         )
     check_image(served.image_id, wanted.image_id, {"manifest_digest": str(served.manifest)})
     return served

@@ -6,8 +6,6 @@ from executor.errors import UsageError
 from protocol.errors import IdentifierError
 from protocol.identifiers import ImageName, ImageVersion, parse_image_name, parse_image_version
 
-_FORM = "Write NAME:VERSION as `executor image list` shows it, for example attestree/learner:1.2.0"
-
 
 @dataclass(frozen=True)
 class Reference:
@@ -20,19 +18,19 @@ class Reference:
     def parse(cls, text: str) -> "Reference":
         """Read NAME or NAME:VERSION; a registry's host and a digest are not part of it."""
         if "@" in text:
-            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r} names an image by digest", _FORM)
+            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r} names an image by digest")
         name, colon, version = text.partition(":")
         try:
             return cls(parse_image_name(name), parse_image_version(version) if colon else None)
         except IdentifierError as error:
-            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r}: {error.cause}", _FORM) from error
+            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r}: {error.cause}") from error
 
     @classmethod
     def versioned(cls, text: str) -> tuple[ImageName, ImageVersion]:
         """Read NAME:VERSION."""
         found = cls.parse(text)
         if found.version is None:
-            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r} names no version", _FORM)
+            raise UsageError("IMAGE_REFERENCE", f"{text[:80]!r} names no version")
         return found.name, found.version
 
 

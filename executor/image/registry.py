@@ -81,9 +81,7 @@ class ImageRegistry:
                 return None
             image = found
         if image.config is None:
-            raise IntegrityError(
-                "IMAGE_MANIFEST", f"{reference} is an index of indices", "Publish the image for this platform"
-            )
+            raise IntegrityError("IMAGE_MANIFEST", f"{reference} is an index of indices", case="index")
         return Served(manifest.digest, image.digest, image.config)
 
     def _get(self, path: str) -> bytes | None:
@@ -98,7 +96,6 @@ class ImageRegistry:
             raise EngineError(
                 "REGISTRY_UNREACHABLE",
                 f"the registry {self.host} does not answer: {error}",
-                "Start the network (network/up.sh), or check the registry's address",
             ) from error
         if answer.status == NOT_FOUND:
             return None
@@ -106,6 +103,5 @@ class ImageRegistry:
             raise EngineError(
                 "REGISTRY_REFUSED",
                 f"the registry {self.host} answered {answer.status} with {len(raw)} bytes for {path}",
-                "Use a registry that serves manifests of up to 4 MiB without credentials",
             )
         return raw

@@ -74,7 +74,7 @@ class Verification:
             return EngineError(
                 "IMAGE_UNAVAILABLE",
                 f"no copy of {self.registered.name}:{self.registered.version} is within reach",
-                "Bring the registry up, or pull the image",
+                case="no copy",
             )
         found = {finding.where: finding.found for finding in different}
         expected = f"image {self.registered.image_id}, manifest {self.registered.manifest_digest}"

@@ -12,12 +12,11 @@ import click
 from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
-from executor.exits import OK, exit_code
+from executor.exits import OK, exit_code, json_option, reported
 from executor.launch.nodes import LaunchSettings, NodeReport, launch_nodes, plan_node
 from executor.launch.plan import TaskPlan
 from executor.launch.source import DEFAULT_LABEL, DataSource
 from executor.output import Progress, table
-from executor.reporting import json_option, reported
 from executor.sandbox.profile import Limits
 from protocol.identifiers import parse_node, parse_process
 
@@ -74,9 +73,7 @@ def launch(  # noqa: PLR0917 - one per option
     task, and the container has no network. See docs/exit-codes.md for what the exit codes mean.
     """
     if iterations is not None and until_complete:
-        raise UsageError(
-            "LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other", "Give one of them."
-        )
+        raise UsageError("LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other")
     settings = LaunchSettings(
         parse_process(process),  # names a directory too, so create nothing for an invalid name
         None if until_complete else iterations or 1,
@@ -99,7 +96,7 @@ def launch(  # noqa: PLR0917 - one per option
 def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> list[str]:
     """Return the nodes to work for: those of the organisation that are in the process and enrolled here."""
     if node is not None and all_local:
-        raise UsageError("LAUNCH_OPTIONS", "--node and --all-local exclude each other", "Give one of them.")
+        raise UsageError("LAUNCH_OPTIONS", "--node and --all-local exclude each other")
     named = node or (caller.identity if caller.identity != THE_NODE else None)
     if named is not None and not all_local:
         _check_enrolled(caller, parse_node(named))
@@ -111,7 +108,6 @@ def _nodes(caller: Caller, process: str, node: str | None, all_local: bool) -> l
         raise UsageError(
             "LAUNCH_NODE",
             f"{caller.organisation} has {', '.join(local) or 'no node'} of process {process} on this host",
-            "Name one with --node, take all with --all-local, or name another --organisation.",
         )
     return local
 
@@ -120,12 +116,10 @@ def _check_enrolled(caller: Caller, node: str) -> None:
     if _is_enrolled(caller, caller.organisation, node):
         return
     homes = [name for name in caller.network.organisations if _is_enrolled(caller, name, node)]
-    remedy = (
-        f"Add --organisation {homes[0]}."
-        if homes
-        else f"Enrol it: network/enroll.sh {caller.organisation} {node} node"
-    )
-    raise UsageError("LAUNCH_NODE", f"{caller.organisation} has no identity {node!r} on this host", remedy)
+    cause = f"{caller.organisation} has no identity {node!r} on this host"
+    if homes:
+        raise UsageError("LAUNCH_NODE", cause, case="elsewhere", home=homes[0])
+    raise UsageError("LAUNCH_NODE", cause, case="not enrolled", organisation=caller.organisation, node=node)
 
 
 def _is_enrolled(caller: Caller, organisation: str, node: str) -> bool:

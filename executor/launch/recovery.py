@@ -52,7 +52,6 @@ def check_free(session: NodeSession, task: TaskId) -> None:
         raise StateError(
             "TASK_BUSY",
             f"task {task} is under way with a key that is not of this host",
-            "Let the other executor end, or wait until the task's time is over.",
         ) from error
 
 

@@ -25,9 +25,7 @@ class DataSource:
         try:
             path = Path(self.path.format(node=node))
         except (KeyError, IndexError, ValueError) as error:
-            raise UsageError(
-                "DATA_PATH", f"{self.path!r} has a field other than {{node}}", "Write it as data/{node}.csv."
-            ) from error
+            raise UsageError("DATA_PATH", f"{self.path!r} has a field other than {{node}}") from error
         return load(path.resolve(), self.label, self.drop)
 
 
@@ -47,5 +45,5 @@ def source_of(given: DataSource | None, store: NodeStore, places: Path, node: st
     raise DatasetError(
         "DATA_FILE",
         f"there is no {places / node}.csv or .parquet, and no --data was ever given for this process",
-        "Name the file with --data.",
+        case="unnamed",
     )

@@ -55,7 +55,6 @@ class NodeStore:
                 raise UsageError(
                     "NODE_BUSY",
                     f"another executor on this host works for {self.directory.name}",
-                    "Wait until it has ended.",
                 ) from error
             yield
 
@@ -89,12 +88,9 @@ class NodeStore:
             raise StateError(
                 "STATE_MISSING",
                 f"the ledger says the last task left state {digest}, and {path} is not there",
-                "Restore the node's directory from a backup; without it the node can only leave.",
             ) from error
         if Digest.of(raw) != digest:
-            raise StateError(
-                "STATE_MISMATCH", f"{path} has digest {Digest.of(raw)}", "Restore the file from a backup."
-            )
+            raise StateError("STATE_MISMATCH", f"{path} has digest {Digest.of(raw)}", case="file")
         return raw
 
     def begin(self, journal: Journal) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from executor.errors import DeadlineError, IntegrityError, RoundError
+from executor.errors import DeadlineError, IntegrityError, TaskError
 from executor.launch.broker import BrokerServer
 from executor.launch.plan import TaskPlan
 from executor.launch.relay import TaskRelay
@@ -145,35 +145,30 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, s
         raise DeadlineError(
             "LEARNER_TIMEOUT",
             f"the learner had not completed after {relay.seconds:.0f} s and was killed",
-            "Give it more time with --timeout, or look for a neighbour that does not share.",
         )
     if failure is not None:
         raise failure
     # The cause goes on the ledger, where the learner's words, which may hold rows, have no place.
     tail = f" Its last lines:\n{outcome.log_tail}" if outcome.log_tail else ""
     if outcome.oom_killed:
-        raise RoundError(
-            "LEARNER_MEMORY", "the learner ran out of memory", f"Give it more with --memory.{tail}"
-        )
+        raise TaskError("LEARNER_MEMORY", "the learner ran out of memory", tail=tail)
     if outcome.exit_code == 0:
-        raise RoundError(
+        raise TaskError(
             "LEARNER_NO_RESULT",
             "the learner ended well and gave no result",
-            f"Do not use this image: it does not keep to docs/formats/broker-v1.md.{tail}",
+            tail=tail,
         )
     meaning = LearnerExit.meaning_of(outcome.exit_code)
-    raise RoundError(
+    raise TaskError(
         "LEARNER_FAILED",
         f"the learner ended with {outcome.exit_code}: {meaning}",
-        f"See why in its last lines; a launch begins the task anew.{tail}",
+        tail=tail,
     )
 
 
-def interrupted() -> RoundError:
+def interrupted() -> TaskError:
     """Say that the operator ended the task."""
-    return RoundError(
-        "INTERRUPTED", "the operator stopped the executor", "Launch again: the task begins anew."
-    )
+    return TaskError("INTERRUPTED", "the operator stopped the executor")
 
 
 def refuse(session: NodeSession, task: TaskId, error: IntegrityError) -> None:

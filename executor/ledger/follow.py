@@ -161,7 +161,6 @@ def wait_until(
     raise DeadlineError(
         "WAIT_TIMEOUT",
         f"waited {seconds:g} s for {what} in process {process}",
-        "See with `executor process status` who is missing, then run the command again.",
     )
 
 

@@ -12,7 +12,7 @@ def check_organisation(network: Network, organisation: str) -> None:
         raise UsageError(
             "ORGANISATION_UNKNOWN",
             f"{organisation!r} is no organisation of {network.project}",
-            f"Choose one of {known}.",
+            known=known,
         )
 
 
@@ -23,12 +23,13 @@ def load_identity(network: Network, organisation: str, name: str) -> Identity:
         return Identity.load(folder, msp_id)
     except IdentityError as error:
         if error.code != "IDENTITY_UNKNOWN":
-            remedy = "Enrol it again: remove its folder and run network/up.sh."
-            raise UsageError(error.code, error.cause, remedy) from error
+            raise UsageError("IDENTITY_UNUSABLE", error.cause) from error
         users = folder.parent.parent
         known = sorted(path.name for path in users.iterdir()) if users.is_dir() else []
-        remedy = f"Choose one of {', '.join(known)}." if known else "Bring the network up with network/up.sh."
-        raise UsageError(error.code, f"{msp_id} has no identity {name!r} here", remedy) from error
+        cause = f"{msp_id} has no identity {name!r} here"
+        if not known:
+            raise UsageError("IDENTITY_UNKNOWN", cause, case="none") from error
+        raise UsageError("IDENTITY_UNKNOWN", cause, known=", ".join(known)) from error
 
 
 def peers_of(network: Network, organisation: str) -> list[Peer]:
@@ -45,6 +46,4 @@ def _tls_ca(network: Network, organisation: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(
-            "NETWORK_INCOMPLETE", f"{path} cannot be read: {error.strerror}", "Run network/up.sh."
-        ) from error
+        raise UsageError("NETWORK_INCOMPLETE", f"{path} cannot be read: {error.strerror}") from error

@@ -5,11 +5,11 @@ import json
 import click
 
 from executor.caller import Caller, caller_options
+from executor.exits import json_option, reported
 from executor.model.export import export
 from executor.model.predict import predict
 from executor.process.names import msp_id
 from executor.process.output import submitted
-from executor.reporting import json_option, reported
 
 _scientist = caller_options("data-scientist")
 

@@ -168,5 +168,4 @@ def _voting(parameters: StepParameters) -> Voting:
         raise ModelError(
             "MODEL_OPTIONS",
             f"the process has options of another learner: {error.cause}",
-            "Score with that learner; how its trees vote is not known here",
         ) from error

@@ -1,6 +1,7 @@
 """Why a model is not used: what was received is not what the ledger says it is."""
 
-from protocol.errors import DataError
+from executor import codes
+from protocol.errors import DataError, define
 
 
 class ModelError(DataError):
@@ -12,9 +13,9 @@ class ModelError(DataError):
     """
 
 
-ALTERED = "Do not use it; ask another organisation's peer, and compare with the audit of the process"
+define(ModelError, codes.MODEL)
 
 
 def altered(cause: str) -> ModelError:
     """Refuse a model that is not the one its digest names."""
-    return ModelError("MODEL_ALTERED", cause, ALTERED)
+    return ModelError("MODEL_ALTERED", cause)

@@ -8,7 +8,7 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
-from executor.reporting import json_option, reported
+from executor.exits import json_option, reported
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -56,7 +56,7 @@ def export(
     paths = {kind: folder / f"model.{kind}" for kind in formats or FORMATS}
     for path in paths.values():
         if path.exists() and not force:
-            raise UsageError("EXPORT_EXISTS", f"{path} is there", "Choose another --out, or give --force")
+            raise UsageError("EXPORT_EXISTS", f"{path} is there")
     with caller.ledger() as ledger:
         found = fetch(ledger, process, node)
     schema = None if spec is None else schema_of(spec, found)
@@ -100,6 +100,5 @@ def schema_of(spec: Path, model: "Model") -> "FeatureSchema":
         raise UsageError(
             "SPEC_FEATURES",
             f"{spec} does not name the features that {model.process} agreed on",
-            "Give the federation file that the process was made from",
         )
     return schema

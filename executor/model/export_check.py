@@ -48,7 +48,6 @@ def check_onnx(raw: bytes, model: Model) -> float:
         raise ModelError(
             "MODEL_EXPORT",
             f"ONNX Runtime scores {len(rows)} rows up to {difference:g} apart and decides {wrong} otherwise",
-            "Export JSON and npz instead, and report this with the versions of onnx and onnxruntime",
         )
     return difference
 
@@ -60,5 +59,5 @@ def check_npz(raw: bytes, model: Model) -> None:
         raise ModelError(
             "MODEL_EXPORT",
             f"the npz gives the digest {found}, not {model.digest}",
-            "Report this with the model",
+            case="digest",
         )

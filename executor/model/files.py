@@ -168,7 +168,6 @@ def _no_model(file: str, cause: str) -> ModelError:
     return ModelError(
         "MODEL_FILE",
         f"{file}: this is no exported model: {cause}",
-        "Export it again with `executor model export`",
     )
 
 

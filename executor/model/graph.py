@@ -28,9 +28,7 @@ LEQ, SUM, NO_TRANSFORM = 0, 1, 0
 def to_onnx(model: Model, features: Sequence[str] | None = None) -> bytes:
     """Return the bytes of the graph; the same model gives the same bytes."""
     if not len(model.ensemble):
-        raise ModelError(
-            "MODEL_EXPORT", "the model has no trees", "Export a model that has learned something"
-        )
+        raise ModelError("MODEL_EXPORT", "the model has no trees", case="empty")
     weights = model.weights
     graph = helper.make_graph(
         [

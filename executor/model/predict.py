@@ -11,8 +11,8 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
+from executor.exits import json_option, reported
 from executor.model.export import schema_of, spec_option
-from executor.reporting import json_option, reported
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -117,7 +117,6 @@ def _model(
         raise UsageError(
             "MODEL_OTHER",
             f"{file} is the model {model.process}/{model.node}, not {process}/{node}",
-            "Name the model that the file holds, or give its file",
         )
     return model, schema
 

@@ -19,11 +19,6 @@ from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import RecordError
 
-_COLUMNS = (
-    "Give the columns of the process in its order, name the label with --label and other columns with "
-    "--drop, or give the federation file with --spec and let the columns be found by name"
-)
-
 
 @dataclass(frozen=True)
 class ScoringRows:
@@ -40,13 +35,12 @@ def find_schema(path: Path, label: str, drop: Sequence[str], wanted: Digest) -> 
     try:
         schema = FeatureSchema(columns, plain(label))
     except RecordError as error:
-        raise DatasetError("DATA_SCHEMA", f"{path}, column names: {error.cause}", _COLUMNS) from error
+        raise DatasetError("DATA_SCHEMA", f"{path}, column names: {error.cause}") from error
     if schema.digest != wanted:
         raise DatasetError(
             "DATA_SCHEMA",
             f"{path}: its {len(columns)} columns with the label {label!r} are not, in this order, those that "
             "the process agreed on",
-            _COLUMNS,
         )
     return schema
 
@@ -59,7 +53,7 @@ def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> Scoring
             raise DatasetError(
                 "DATA_COLUMN",
                 f"{path}: there is no column {name!r} among {', '.join(names[:40])}",
-                "Give every feature of the process a column of its name",
+                case="feature",
             )
     wanted = set(schema.features)
     values, found = load_features(path, drop=[name for name in names if name not in wanted])
@@ -103,7 +97,7 @@ def _cells(path: Path, raw: bytes) -> Iterator[list[str]]:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DatasetError("DATA_FORMAT", f"{path}: not UTF-8", "Save it as CSV in UTF-8") from error
+        raise DatasetError("DATA_FORMAT", f"{path}: not UTF-8", case="text") from error
     first = text[: text.find("\n") + 1] or text
     return csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
 

@@ -12,10 +12,10 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
+from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.process.names import msp_id
 from executor.process.output import subject_text, submitted
-from executor.reporting import json_option, reported
 from protocol.agreement.topology import Kind, Topology
 from protocol.ledger.processes import ChangeRecord
 
@@ -96,12 +96,11 @@ def _topology(kind: str, edges: tuple[str, ...]) -> dict[str, Any]:
         raise UsageError(
             "TOPOLOGY_EDGES",
             f"{len(edges)} edges for the topology {kind}",
-            "Give --edge A:B for each pair of neighbours with explicit, and with nothing else",
         )
     pairs = [edge.split(":") for edge in edges]
     for edge, pair in zip(edges, pairs, strict=True):
         if len(pair) != 2:
-            raise UsageError("TOPOLOGY_EDGES", f"--edge {edge[:60]} is no pair", "Write --edge node01:node02")
+            raise UsageError("TOPOLOGY_EDGES", f"--edge {edge[:60]} is no pair", case="pair")
     made = Topology.explicit([(a, b) for a, b in pairs]) if edges else Topology(Kind(kind))
     return made.to_dict()
 

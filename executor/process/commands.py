@@ -8,9 +8,9 @@ import json
 import click
 
 from executor.caller import Caller, caller_options
+from executor.exits import json_option, reported
 from executor.process import changes, proposals
 from executor.process.output import board_of, board_text, brief, changes_text, processes_text, submitted
-from executor.reporting import json_option, reported
 
 STATUSES = ("proposed", "running", "completed", "aborted")
 

@@ -48,13 +48,9 @@ def read(path: Path) -> Document:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise FederationError(
-            "FEDERATION_FILE", f"{path}: {error.strerror}", "Check the path and its permissions"
-        ) from error
+        raise FederationError("FEDERATION_FILE", f"{path}: {error.strerror}") from error
     if len(raw) > MAX_BYTES:
-        raise FederationError(
-            "FEDERATION_FILE", f"{path}: more than {MAX_BYTES} bytes", "Give a federation file, not data"
-        )
+        raise FederationError("FEDERATION_FILE", f"{path}: more than {MAX_BYTES} bytes", case="size")
     return parse(raw, str(path))
 
 

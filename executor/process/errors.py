@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from protocol.errors import DataError
+from executor import codes
+from protocol.errors import DataError, define
 
 MAX_SHOWN = 20
-DEFAULT_REMEDY = "Correct the file; docs/federation.md explains every field"
+DEFAULT_REMEDY = codes.FILE
 
 
 @dataclass(frozen=True, order=True)
@@ -38,3 +39,6 @@ class FederationError(DataError):
         error = cls(code, "\n".join(shown), "\n".join(remedies))
         error.faults = tuple(found)
         return error
+
+
+define(FederationError, codes.FEDERATION)

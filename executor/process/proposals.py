@@ -7,8 +7,8 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
+from executor.exits import json_option, reported
 from executor.process.output import brief, submitted
-from executor.reporting import json_option, reported
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -87,7 +87,7 @@ def accept(
     the ledger has at this moment is accepted by its digest, which is printed.
     """
     if digest is not None and spec is not None:
-        raise UsageError("ACCEPT_TWICE", "both --digest and --spec are given", "Give one of the two")
+        raise UsageError("ACCEPT_TWICE", "both --digest and --spec are given")
     wanted = None if digest is None else Digest.parse(digest)
     if spec is not None:
         wanted = _specification(spec, process_id, image, any_options).digest

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from executor.errors import DeadlineError, RoundError
+from executor.errors import DeadlineError, TaskError
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import Announcement, Follower
 from executor.process.board import Board, headline
@@ -22,7 +22,7 @@ RECENT = 5
 
 
 def watch(ledger: Ledger, process: str, seconds: float | None, *, as_json: bool) -> None:
-    """Show a process until it ends; an aborted one ends with RoundError, lack of time with DeadlineError."""
+    """Show a process until it ends; an aborted one ends with TaskError, lack of time with DeadlineError."""
     # The height comes first: what happens between the two reads is then seen twice, not missed.
     start = ledger.transport.chain_info().height
     board, status = board_of(ledger, process)
@@ -37,7 +37,7 @@ def watch(ledger: Ledger, process: str, seconds: float | None, *, as_json: bool)
         _follow(ledger, board, start, seconds, lambda _, line: click.echo(line) if line else None)
         click.echo(headline(board))
     if board.status == "aborted":
-        raise RoundError("PROCESS_ABORTED", f"{process} was aborted", "Its record says by whom and why.")
+        raise TaskError("PROCESS_ABORTED", f"{process} was aborted")
 
 
 def _follow(
@@ -55,7 +55,7 @@ def _follow(
                 raise DeadlineError(
                     "WAIT_TIMEOUT",
                     f"{board.process} has not ended within {seconds:g} s",
-                    "Watch it again, with more --seconds; the ledger goes on without you",
+                    case="watch",
                 )
             show(found, board.apply(found.event.name, found.payload))
 

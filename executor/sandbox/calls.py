@@ -21,13 +21,12 @@ def calling(what: str) -> Iterator[None]:
             raise EngineError(
                 "IMAGE_UNAVAILABLE",
                 f"the engine could not {what}: {_said(error)}",
-                "Pull the image by the digest on the ledger; nothing is pulled at run time.",
+                case="run",
             ) from error
         except NotFound as error:
             raise EngineError(
                 "CONTAINER_GONE",
                 f"the engine could not {what}: {_said(error)}",
-                "Somebody removed it; launch the round again.",
             ) from error
         except APIError as error:
             if not error.is_client_error():
@@ -35,7 +34,6 @@ def calling(what: str) -> Iterator[None]:
             raise SandboxError(
                 "SANDBOX_REFUSED",
                 f"the engine refused to {what}: {_said(error)}",
-                "Choose limits this host can give, an image with the learner in it, and a free name.",
             ) from error
 
 

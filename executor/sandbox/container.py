@@ -13,7 +13,7 @@ from docker.errors import APIError, NotFound
 
 from executor.errors import EngineError, SandboxError
 from executor.sandbox.calls import calling
-from executor.sandbox.effective import MISMATCH_REMEDY, check_effective
+from executor.sandbox.effective import check_effective
 from executor.sandbox.profile import Profile
 from executor.sandbox.request import Mounts, body
 
@@ -57,7 +57,7 @@ class Container:
             raise SandboxError(
                 "SANDBOX_MOUNT",
                 "the profile and the mounts disagree about the state file",
-                "Make the profile with has_state as the mounts are.",
+                case="profile",
             )
         request = body(profile, mounts.sources(), {**labels, LABEL: str(profile.digest)})
         with calling("create the container"):
@@ -98,7 +98,7 @@ class Container:
                 raise EngineError(
                     "ENGINE_FAILED",
                     f"container {self.id[:12]} is still there {_SECONDS_TO_DIE} s after it was killed",
-                    "Look at the engine's log; restart the engine if need be.",
+                    case="alive",
                 )
         state = self.inspect()["State"]
         code = int(state["ExitCode"])
@@ -215,7 +215,7 @@ def _check_warnings(answer: Mapping[str, Any]) -> None:
         raise SandboxError(
             "SANDBOX_UNSUPPORTED",
             f"the container engine warns: {'; '.join(answer['Warnings'])[:500]}",
-            "Use an engine that enforces every limit (docs/sandbox.md).",
+            case="warning",
         )
 
 
@@ -224,6 +224,4 @@ def _check_sources(request: Mapping[str, Any], inspected: Mapping[str, Any]) -> 
     asked = {mount["Target"]: mount.get("Source", "") for mount in request["HostConfig"]["Mounts"]}
     found = {mount["Destination"]: mount.get("Source", "") for mount in inspected["Mounts"]}
     if asked != found:
-        raise SandboxError(
-            "SANDBOX_MISMATCH", f"the created container mounts {found} instead of {asked}", MISMATCH_REMEDY
-        )
+        raise SandboxError("SANDBOX_MISMATCH", f"the created container mounts {found} instead of {asked}")

@@ -22,7 +22,6 @@ READ = {
 }  # fmt: skip
 # The daemon's own choice, the same for all its containers: no request of ours names it.
 DAEMONS_CHOICE = {"Runtime"}
-MISMATCH_REMEDY = "Nothing was started. Look for defaults in the engine's configuration."
 
 
 def check_effective(profile: Profile, inspected: Mapping[str, Any]) -> None:
@@ -32,7 +31,6 @@ def check_effective(profile: Profile, inspected: Mapping[str, Any]) -> None:
         raise SandboxError(
             "SANDBOX_MISMATCH",
             f"the created container differs from the profile in {'; '.join(differing)}",
-            MISMATCH_REMEDY,
         )
 
 

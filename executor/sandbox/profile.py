@@ -93,7 +93,6 @@ class Profile:
             raise SandboxError(
                 "SANDBOX_IMAGE",
                 f"the environment or a volume of image {image_id} is no plain text: {error.cause}",
-                "Build the image without control characters in ENV and VOLUME.",
             ) from error
         return profile
 
@@ -167,12 +166,10 @@ def masked_volumes(declared: dict[str, Any]) -> tuple[str, ...]:
         raise SandboxError(
             "SANDBOX_IMAGE",
             f"the image declares {len(declared)} volumes, more than {MOST_VOLUMES}",
-            "Build the image without VOLUME; the container writes nowhere but /tmp.",
+            case="volumes",
         )
     return tuple(sorted({posixpath.normpath("/" + path.lstrip("/")) for path in declared}))
 
 
 def _limit(name: str, value: object, wanted: str) -> SandboxError:
-    return SandboxError(
-        "SANDBOX_LIMITS", f"{name} {str(value)[:40]} is not {wanted}", "Choose another limit."
-    )
+    return SandboxError("SANDBOX_LIMITS", f"{name} {str(value)[:40]} is not {wanted}")

@@ -119,7 +119,7 @@ def _checked(path: Path, is_kind: Any, permissions: int, wanted: str) -> str:
         resolved = path.resolve(strict=True)
         mode = resolved.stat().st_mode
     except OSError as error:
-        raise SandboxError("SANDBOX_MOUNT", f"{path}: {error.strerror}", f"Mount {wanted}.") from error
+        raise SandboxError("SANDBOX_MOUNT", f"{path}: {error.strerror}", wanted=wanted) from error
     if not is_kind(mode) or mode & permissions != permissions:
-        raise SandboxError("SANDBOX_MOUNT", f"{path} has mode {stat.filemode(mode)}", f"Mount {wanted}.")
+        raise SandboxError("SANDBOX_MOUNT", f"{path} has mode {stat.filemode(mode)}", wanted=wanted)
     return str(resolved)

@@ -26,7 +26,6 @@ def check_engine(client: DockerClient) -> None:
         raise SandboxError(
             "SANDBOX_UNSUPPORTED",
             f"the container engine cannot {', nor '.join(lacking)}",
-            "Use an engine with the default seccomp profile and all cgroup controllers (docs/sandbox.md).",
         )
 
 

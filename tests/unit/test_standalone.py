@@ -88,7 +88,7 @@ def test_a_wheel_is_made_of_its_room(wheel):
 def test_errors_and_values_of_the_gateway_load_without_grpc():
     """What verifies offline, or only prints help, needs neither gRPC nor the time it takes to load."""
     code = (
-        "import sys; import executor.cli, executor.reporting, executor.ledger.chaincodes.proxies;"
+        "import sys; import executor.cli, executor.exits, executor.ledger.chaincodes.proxies;"
         "print([name for name in ('grpc', 'fabric_protos', 'google.protobuf') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

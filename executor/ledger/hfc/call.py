@@ -151,9 +151,7 @@ class Worker:
         )
         if self.sent:
             raise PhaseError("COMMIT_UNKNOWN", cause, "commit status", self.sent)
-        raise LedgerError(
-            "HFC_FAILED", cause, "Try again, or use the default transport: --transport gateway."
-        )
+        raise LedgerError("HFC_FAILED", cause)
 
 
 def encoded(raw: bytes) -> str:
@@ -169,5 +167,5 @@ def decoded(text: object) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise LedgerError(
-            "HFC_FAILED", f"the process of hfc wrote bytes that cannot be read: {error}", "Try again."
+            "HFC_FAILED", f"the process of hfc wrote bytes that cannot be read: {error}", case="bytes"
         ) from error

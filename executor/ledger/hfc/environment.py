@@ -32,7 +32,6 @@ _PIP = (
     "--require-hashes",
     "--no-deps",
 )
-_GATEWAY = "or leave --transport at gateway, which needs nothing of this."
 
 
 def hfc_python() -> Path:
@@ -52,7 +51,7 @@ def base_python() -> str:
         raise UsageError(
             "HFC_PYTHON",
             f"hfc runs on Python {wanted}, this is {sys.version.split()[0]}, and PATH has no python{wanted}",
-            f"Install Python {wanted}, {_GATEWAY}",
+            version=wanted,
         )
     return found
 
@@ -107,7 +106,7 @@ def _run(what: str, *command: str) -> None:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError("HFC_INSTALL", f"could not {what}: {error}", f"Try again, {_GATEWAY}") from error
+        raise UsageError("HFC_INSTALL", f"could not {what}: {error}", case="not run") from error
     if ran.returncode == 0:
         return
     said = " | ".join(ran.stderr.strip().splitlines()[-4:]) or f"exit code {ran.returncode}"
@@ -115,12 +114,10 @@ def _run(what: str, *command: str) -> None:
         raise UsageError(
             "HFC_HASH",
             f"could not {what}: the package index served other files than were locked ({said})",
-            f"Do not install them; use another package index, {_GATEWAY}",
         )
     raise UsageError(
         "HFC_INSTALL",
         f"could not {what}: {said}",
-        f"See that the package index can be reached (PIP_INDEX_URL, HTTPS_PROXY), {_GATEWAY}",
     )
 
 

@@ -9,11 +9,10 @@ from click.testing import CliRunner
 from executor.caller import Caller, caller_options, group_options
 from executor.cli import main as executor
 from executor.errors import DeadlineError, IntegrityError
-from executor.exits import exit_code
+from executor.exits import exit_code, json_option, reported
 from executor.ledger.errors import PhaseError
 from executor.ledger.gateway import PeerDetail
 from executor.network import Network
-from executor.reporting import json_option, reported
 from protocol.errors import AccessError, SignatureError, StateError
 
 ENVIRONMENT = "ORGS=2\nORDERERS=1\nNODES=4\nPORTS=17\nCHAINCODE_IMAGE=image\n"
@@ -116,8 +115,8 @@ def failing(error, cause=None):
 
 DETAIL = PeerDetail("peer.org1:7051", "Org1MSP", "it says no")
 ERRORS = [
-    (DeadlineError("WAIT_TIMEOUT", "waited", "Wait."), 3),
-    (IntegrityError("IMAGE_OTHER", "another image", "Do not run it."), 10),
+    (DeadlineError("WAIT_TIMEOUT", "waited"), 3),
+    (IntegrityError("IMAGE_MANIFEST", "no manifest"), 10),
     (StateError("IMAGE_MISMATCH", "another image"), 10),
     (SignatureError("SIGNATURE_INVALID", "by another key"), 11),
     (AccessError("ACCESS_ROLE", "an auditor"), 12),

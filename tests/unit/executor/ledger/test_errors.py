@@ -3,7 +3,8 @@
 import pickle
 import re
 
-from executor.ledger.errors import REMEDIES, PhaseError
+from executor import codes as table
+from executor.ledger.errors import PhaseError
 from executor.ledger.gateway import PeerDetail, errors
 
 
@@ -11,7 +12,7 @@ def test_every_code_of_the_client_has_a_remedy():
     codes = set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", errors.__doc__))
     assert len(codes) > 10
     # An identity is refused before there is a call.
-    assert codes - {"IDENTITY_UNKNOWN", "IDENTITY_UNUSABLE"} == set(REMEDIES) - {"LEDGER_ANSWER"}
+    assert codes - {"IDENTITY_UNKNOWN", "IDENTITY_UNUSABLE"} == set(table.PHASE) - {"LEDGER_ANSWER"}
 
 
 def test_a_phase_error_crosses_to_another_process():

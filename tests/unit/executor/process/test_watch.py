@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from executor.errors import DeadlineError, RoundError
+from executor.errors import DeadlineError, TaskError
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
 from executor.process.watch import watch
@@ -111,7 +111,7 @@ def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 
 def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RoundError, match="PROCESS_ABORTED"):
+    with pytest.raises(TaskError, match="PROCESS_ABORTED"):
         watch(Ledger(Announcing(STATUS, ABORTED)), "p", WAIT, as_json=False)
     assert "p is aborted by Org1MSP" in capsys.readouterr().out
 
