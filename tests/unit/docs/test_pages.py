@@ -11,7 +11,7 @@ from docs.generator.repository import ROOT
 
 @pytest.mark.parametrize("path", [path for path, _ in pages()], ids=lambda path: path.name)
 def test_a_page_is_what_the_sources_give(path: Path):
-    assert path.read_text() == dict(pages())[path], "run: scripts/docs"
+    assert path.read_text(encoding="utf-8") == dict(pages())[path], "run: scripts/docs"
 
 
 @pytest.mark.parametrize("source", pictures.sources(), ids=lambda path: path.name)
