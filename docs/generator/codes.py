@@ -1,6 +1,9 @@
 """docs/codes.md: every code that the packages define, with its class, exit code and remedies."""
 
-import executor.cli  # noqa: F401 - the commands, with all that they raise
+# Each defines the rows of its classes.
+import executor.ledger.errors
+import executor.model.errors
+import executor.process.errors  # noqa: F401
 from executor.exits import exit_code_of
 from protocol.errors import TABLE, defined
 
@@ -12,8 +15,9 @@ HEAD = """\
 
 Made by `scripts/docs` from `protocol/errors.py`, `learning/errors.py`, `experiments/errors.py` and
 `executor/codes.py`; edit those, not this page. What a number means is in [exit codes](exit-codes.md), what
-the codes of the ledger and of the formats mean in [errors](formats/errors.md). A code that comes up in several
-cases has several remedies; words in braces are filled in. `PARAMETER_RANGE` of an option exits with 2."""
+the codes of the ledger and of the formats mean in [errors](formats/errors.md). A code that comes up in
+several cases has several remedies; words in braces are filled in. `PARAMETER_RANGE` of an option exits
+with 2."""
 
 
 def page() -> str:
