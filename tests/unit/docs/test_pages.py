@@ -8,10 +8,12 @@ from docs.generator import pictures
 from docs.generator.__main__ import pages
 from docs.generator.repository import ROOT
 
+PAGES = dict(pages())
 
-@pytest.mark.parametrize("path", [path for path, _ in pages()], ids=lambda path: path.name)
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_is_what_the_sources_give(path: Path):
-    assert path.read_text(encoding="utf-8") == dict(pages())[path], "run: scripts/docs"
+    assert path.read_text(encoding="utf-8") == PAGES[path], "run: scripts/docs"
 
 
 @pytest.mark.parametrize("source", pictures.sources(), ids=lambda path: path.name)
@@ -21,7 +23,7 @@ def test_a_picture_is_drawn_from_its_text(source: Path):
 
 @pytest.mark.parametrize("source", pictures.sources(), ids=lambda path: path.name)
 def test_a_picture_has_a_white_background(source: Path):
-    svg = pictures.picture_of(source).read_text()
+    svg = pictures.picture_of(source).read_text(encoding="utf-8")
     assert 'fill="white"' in svg
 
 
