@@ -69,7 +69,7 @@ class Channel:
             (folder / "rows").write_bytes(table_of(number).to_bytes())
             self.nodes[node] = Node(self, player, folder)
 
-    def play(self, iteration, nodes=None, runners=()):
+    def play(self, iteration, nodes=None):
         """Let the nodes run one round at the same time; the first failure is raised here."""
         chosen = [self.nodes[node] for node in nodes or self.nodes]
         for node in chosen:
@@ -77,7 +77,7 @@ class Channel:
 
         def run(node):
             try:
-                node.run(dict(runners).get(node.player.node, run_task))
+                node.run()
             except BaseException as failure:
                 with self.turn:
                     self.failures.append(failure)
@@ -99,22 +99,23 @@ class Node:
     def __init__(self, channel, player, folder):
         self.channel, self.player, self.folder = channel, player, folder
         self.seeds, self.shares, self.results, self.states, self.said, self.gone = [], [], [], [], [], []
+        self.dialogues = []
+        """Of each round, the learner's requests and the answers to them."""
 
-    def run(self, runner=run_task):
+    def run(self):
         """Run the round of the task that the player has opened."""
         self.seeds.append(self.player.key.reveal_seed())
+        self.dialogues.append([])
         with serving(self.folder, self.answer) as broker:
-            runner(
-                self.folder,
-                io.BytesIO(self.seeds[-1]),
-                self.said.append,
-                lambda: self.gone.append(True),
-            )
+            key = io.BytesIO(self.seeds[-1])
+            run_task(self.folder, key, self.said.append, lambda: self.gone.append(True))
         return broker
 
     def answer(self, request):
         with self.channel.turn:
-            return getattr(self, request.verb.value)(request).to_bytes()
+            answer = getattr(self, request.verb.value)(request).to_bytes()
+        self.dialogues[-1].append((request, answer))
+        return answer
 
     def task(self, request):
         task = self.player.task

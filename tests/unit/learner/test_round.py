@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from support.memory.broker_double import serving
 from support.memory.learners import LIMITS, PARAMETERS, RING, ROUNDS, WAIT, Channel, specification, table_of
 from support.memory.scenario import NODES, changed
 
@@ -125,32 +126,25 @@ def test_the_same_round_again_gives_the_same_bytes_with_another_key(tmp_path):
     assert sent[0] == sent[1]
 
 
-def as_a_process(folder, key, say, gone):
-    """Run the learner as its own process, as the container does."""
-    ran = subprocess.run(
-        [sys.executable, "-I", "-B", "-m", "learner", str(folder)],
-        input=key.read(),
-        capture_output=True,
-        env={"PATH": os.environ["PATH"]},
-        timeout=WAIT,
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (0, b""), ran.stderr
-    for line in ran.stderr.decode().splitlines():
-        say(line.removeprefix("learner: "))
-
-
 def test_a_process_of_its_own_sends_the_same_bytes(ring, tmp_path):
-    """In the second round, which goes on from a state."""
-    channel = Channel(RING, tmp_path)
-    node, expected = channel.nodes["node01"], ring.nodes["node01"]
-    channel.play(0)
-    channel.play(1, runners={"node01": as_a_process})
-    assert node.shares == expected.shares[:2]
-    assert node.results == expected.results[:2]
-    assert node.states == expected.states[:2]
-    assert node.said == expected.said[: len(node.said)]
-    assert len(node.said) == 10
+    """As the container runs it; in the second round, which goes on from a state, with the same answers."""
+    node, dialogue = ring.nodes["node01"], ring.nodes["node01"].dialogues[1]
+    (tmp_path / "rows").write_bytes((node.folder / "rows").read_bytes())
+    (tmp_path / "state").write_bytes(node.states[0])
+    answers = iter(dialogue)
+    with serving(tmp_path, lambda _: next(answers)[1]) as broker:
+        ran = subprocess.run(
+            [sys.executable, "-I", "-B", "-m", "learner", str(tmp_path)],
+            input=node.seeds[1],
+            capture_output=True,
+            env={"PATH": os.environ["PATH"]},
+            timeout=WAIT,
+            check=False,
+        )
+    assert (ran.returncode, ran.stdout) == (0, b""), ran.stderr
+    assert [request.to_bytes() for request in broker.asked] == [asked.to_bytes() for asked, _ in dialogue]
+    assert [request.verb for request in broker.asked] == [Verb.TASK, Verb.SHARE, Verb.SLOTS, Verb.COMPLETE]
+    assert ran.stderr.decode().splitlines() == [f"learner: {line}" for line in node.said[5:10]]
 
 
 def test_nodes_without_neighbours_fit_and_crop_and_ask_for_no_slots(tmp_path):
