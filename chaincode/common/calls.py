@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from chaincode.shim import Context
+from chaincode.shim import CallError, Context
 from protocol.identifiers import EstimatorId
 from protocol.ledger.estimators import SharedEstimators
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.models import ModelMembers, ModelUses
 from protocol.ledger.processes import ModelContext, TaskContext
-from protocol.ledger.tasks import ResultRecord
+from protocol.ledger.tasks import ResultRecord, TaskEvidence
 from protocol.task.opening import TaskId
 
 IMAGE = "image"
@@ -29,6 +29,18 @@ def task_context(ctx: Context, task: TaskId) -> TaskContext:
     return TaskContext.from_dict(
         _call(ctx, ORCHESTRATION, "TaskContext", task.process, task.node, str(task.iteration))
     )
+
+
+def find_task(ctx: Context, task: TaskId) -> TaskEvidence | None:
+    """Ask the execution record for a task; None when nobody opened or refused it."""
+    try:
+        return TaskEvidence.from_dict(
+            _call(ctx, EXECUTION_RECORD, "GetTask", task.process, task.node, str(task.iteration))
+        )
+    except CallError as error:
+        if error.code != "TASK_UNKNOWN":
+            raise
+        return None
 
 
 def model_context(ctx: Context, process: str) -> ModelContext:
