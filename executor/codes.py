@@ -15,6 +15,7 @@ FILE = "Correct the file; docs/federation.md explains every field."
 USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
     "DATA_PATH": "Write it as data/{{node}}.csv.",
+    "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
     "HFC_HASH": f"Do not install them; use another package index, {_GATEWAY}",
     "HFC_INSTALL": {
@@ -210,13 +211,24 @@ ACCESS: Rows = {
 }
 
 MODEL: Rows = {
-    "MODEL_ALTERED": "Do not use it; ask another organisation's peer, and compare with the process's audit.",
+    "MODEL_ALTERED": {
+        "": "Do not use it; ask another organisation's peer, and compare with the process's audit.",
+        "file": "Do not use it; export it again with `executor model export`, and compare the two.",
+        "bytes": (
+            "Do not use it unless its export's digest, given with --digest, confirms it: another version of "
+            "numpy or onnx may have written it, or somebody else."
+        ),
+    },
     "MODEL_EXPORT": {
         "": "Export JSON and npz instead, and report this with the versions of onnx and onnxruntime.",
         "digest": "Report this with the model.",
         "empty": "Export a model that has learned something.",
     },
-    "MODEL_FILE": "Export it again with `executor model export`.",
+    "MODEL_FILE": {
+        "": "Export it again with `executor model export`.",
+        "missing": "Take all files of the export together, or export it again with `executor model export`.",
+        "path": "Name a model.json that `executor model export` wrote.",
+    },
     "MODEL_OPTIONS": "Score with that learner; how its trees vote is not known here.",
 }
 

@@ -16,6 +16,6 @@ class ModelError(DataError):
 define(ModelError, codes.MODEL)
 
 
-def altered(cause: str) -> ModelError:
+def altered(cause: str, case: str = "") -> ModelError:
     """Refuse a model that is not the one its digest names."""
-    return ModelError("MODEL_ALTERED", cause)
+    return ModelError("MODEL_ALTERED", cause, case=case)
