@@ -21,11 +21,11 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 class UserFileError(Exception):
     """A path that is no readable file of reasonable size; each caller says it in a code of its own."""
 
-    def __init__(self, cause: str, *, kind: str = "") -> None:
+    def __init__(self, cause: str, *, not_a_file: bool = False, too_large: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
-        self.kind = kind
-        """`not a file`, `too large`, or nothing for what the system refused."""
+        self.not_a_file = not_a_file
+        self.too_large = too_large
 
 
 def open_file(path: Path) -> io.BufferedReader:
@@ -39,7 +39,7 @@ def open_file(path: Path) -> io.BufferedReader:
         raise UserFileError("the path has a zero byte") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UserFileError("this is not a file", kind="not a file")
+        raise UserFileError("this is not a file", not_a_file=True)
     return os.fdopen(descriptor, "rb")
 
 
@@ -71,4 +71,4 @@ def parse_json(raw: bytes, depth: int = MAX_JSON_DEPTH) -> Any:
 
 
 def _too_large(most: int) -> UserFileError:
-    return UserFileError(f"more than {most} bytes", kind="too large")
+    return UserFileError(f"more than {most} bytes", too_large=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from executor.caller import Caller
 from executor.errors import UsageError
 from executor.model.content import fetch_terms
-from executor.model.errors import ModelError, altered
+from executor.model.errors import ModelError, altered_file
 from executor.model.export import form_of
 from executor.model.files import MAX_BYTES, OTHER_FORMS, Exported, difference, from_json, terms_dict
 from executor.user_files import UserFileError, read_file
@@ -30,7 +30,7 @@ def verified(file: Path, process: str, node: str, digest: str | None, caller: Ca
         )
     if expected is not None:
         if Digest.of(raw) != expected:
-            raise altered(f"{file}: its digest is {Digest.of(raw)}, and {expected} was given", case="file")
+            raise altered_file(f"{file}: its digest is {Digest.of(raw)}, and {expected} was given")
         return exported
     if caller is None:
         raise AssertionError("without a digest the ledger is asked")
@@ -38,7 +38,7 @@ def verified(file: Path, process: str, node: str, digest: str | None, caller: Ca
         on_ledger = fetch_terms(ledger, process, node)
     different = difference(terms_dict(terms), terms_dict(on_ledger))
     if different is not None:
-        raise altered(f"{file}: {different} is not what the ledger says", case="file")
+        raise altered_file(f"{file}: {different} is not what the ledger says")
     return exported
 
 
@@ -50,21 +50,22 @@ def verify_forms(folder: Path, exported: Exported, *, again: bool) -> list[str]:
         expected = exported.forms.get(kind)
         if expected is None:
             if path.exists():
-                raise altered(f"{path}: model.json does not name it", case="file")
+                raise altered_file(f"{path}: model.json does not name it")
             continue
-        raw = _read(path, case="missing")
+        raw = _read(path, beside=True)
         if Digest.of(raw) != expected:
-            raise altered(
-                f"{path}: its digest is {Digest.of(raw)}, and model.json says {expected}", case="file"
-            )
+            raise altered_file(f"{path}: its digest is {Digest.of(raw)}, and model.json says {expected}")
         if again and form_of(kind, exported.model, exported.schema) != raw:
-            raise altered(f"{path}: made again from model.json, it has other bytes", case="bytes")
+            raise ModelError(
+                "MODEL_ALTERED", f"{path}: made again from model.json, it has other bytes", case="bytes"
+            )
         found.append(path.name)
     return found
 
 
-def _read(path: Path, case: str = "path") -> bytes:
+def _read(path: Path, *, beside: bool = False) -> bytes:
     try:
         return read_file(path, MAX_BYTES)
     except UserFileError as error:
-        raise ModelError("MODEL_FILE", f"{path}: {error.cause}", case=case) from error
+        cause = f"{path}: {error.cause}"
+        raise ModelError("MODEL_FILE", cause, case="missing" if beside else "path") from error

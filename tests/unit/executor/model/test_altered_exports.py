@@ -1,6 +1,7 @@
 """An export altered anywhere is refused, by its digest or by the ledger, and the place is named (H20)."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -251,3 +252,12 @@ def test_h20_a_tree_for_another_is_named(model: Model, tmp_path: Path) -> None:
     path.write_bytes(files.to_json(Exported(replace(model, ensemble=type(model.ensemble)(trees)))))
     with pytest.raises(ModelError, match="its trees give the digest"):
         verified(path, "fraud", "node01", None, StoredCaller())
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_a_model_that_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
+    if kind == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(ModelError, match=r"MODEL_FILE.*not a file"):
+        verified(path, "fraud", "node01", str(Digest.of(b"")), None)
