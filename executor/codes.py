@@ -14,6 +14,7 @@ FILE = "Correct the file; docs/federation.md explains every field."
 
 USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
+    "ACCEPT_UNSEEN": "Give --digest of what you have read, or --spec FILE; at a terminal you are asked.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
@@ -39,6 +40,7 @@ USAGE: Rows = {
         "not enrolled": "Enrol it: network/enroll.sh {organisation} {node} node.",
     },
     "LAUNCH_OPTIONS": _GIVE_ONE,
+    "LEAVE_OUT_WHOM": _GIVE_ONE,
     "MODEL_OTHER": "Name the model that the file holds, or give its file.",
     "NETWORK_INCOMPLETE": "Run network/up.sh.",
     "NODE_BUSY": "Wait until it has ended.",

@@ -121,7 +121,7 @@ class Absences(LedgerContract):
         others = [name for name in present if name != voter]
         found = read_many(ctx, [silence.key_of(name) for name in others], AbsenceVote)
         voted: dict[str, Provenance] = {
-            name: other.by
+            name: other.by.without_reason
             for name, other in [*zip(others, found, strict=True), (voter, vote)]
             if other is not None and other.counts and other.seen == vote.seen and other.nodes == vote.nodes
         }

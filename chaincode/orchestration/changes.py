@@ -97,6 +97,8 @@ class Changes(LedgerContract):
         opened later runs the new version, and only on nodes whose organisation has agreed.
         """
         found = Process.load(ctx, process)
+        found.member(ctx)
+        found.move(ProcessTransition.UPDATE_IMAGE)
         name = found.plan.image(min(check_counter(iteration, "iteration"), found.plan.iterations - 1)).name
         image = usable_image(ctx, name, parse_image_version(version))
         subject = {"version": version, **image.pin.to_dict()}

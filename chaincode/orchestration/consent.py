@@ -31,15 +31,25 @@ from protocol.ledger.common import Provenance
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Who has a say in a change, who of them must agree, and how many it takes."""
+    """Whose agreement counts for a change, how many it takes, and who must agree whether it counts or not."""
 
-    members: tuple[str, ...]
-    required: tuple[str, ...]
+    counted: tuple[str, ...]
     quorum: int
+    required: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """All who may agree."""
+        return tuple(sorted({*self.counted, *self.required}))
+
+    @property
+    def needed(self) -> int:
+        """How many agreements it takes."""
+        return self.quorum + sum(name not in self.counted for name in self.required)
 
     def is_given(self, agreed: Mapping[str, Provenance]) -> bool:
         """Whether these agreements are enough."""
-        counted = sum(name in agreed for name in self.members)
+        counted = sum(name in agreed for name in self.counted)
         return counted >= self.quorum and all(name in agreed for name in self.required)
 
     def missing(self, agreed: Mapping[str, Provenance]) -> tuple[str, ...]:
@@ -51,19 +61,17 @@ def consent_to(change: Change, progress: ProcessProgress) -> Consent:
     """Return whose consent a change needs."""
     present = progress.present()
     if change.kind is ChangeKind.LEAVE:
-        owner = (progress.plan.nodes[change.subject["node"]],)
-        return Consent(owner, owner, 1)
+        return Consent((progress.plan.nodes[change.subject["node"]],), 1)
     if change.kind is ChangeKind.IMAGE:
-        return Consent(present, (), majority_of(present))
+        return Consent(present, majority_of(present))
     if change.kind is ChangeKind.TOPOLOGY:
-        return Consent(present, present, len(present))
+        return Consent(present, len(present))
     node, owner = change.subject["node"], (change.subject["organisation"],)
-    everybody = tuple(sorted({*present, *owner}))
     if node not in progress.plan.nodes:
-        return Consent(everybody, everybody, len(everybody))
+        return Consent(present, len(present), owner)
     if progress.may_return(node):
-        return Consent(owner, owner, 1)
-    return Consent(everybody, owner, majority_of(present))
+        return Consent(owner, 1)
+    return Consent(present, majority_of(present), owner)
 
 
 def majority_of(members: tuple[str, ...]) -> int:
@@ -138,7 +146,7 @@ def status_of(asked: AskRecord, consent: Consent, agreed: Mapping[str, Provenanc
         digest=asked.digest,
         agreed=tuple(sorted(agreed)),
         missing=consent.missing(agreed),
-        needed=max(consent.quorum, len(consent.required)),
+        needed=consent.needed,
         change=asked.change,
     )
 

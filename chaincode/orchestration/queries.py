@@ -5,6 +5,7 @@ from chaincode.common.calls import image_record
 from chaincode.orchestration.consent import agreements, consent_to, majority_of, status_of
 from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
+from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import PROCESS, ProcessState
 from protocol.agreement.plan import Plan, PlannedImage
 from protocol.agreement.process import AbortRule
@@ -63,14 +64,18 @@ class ProcessQueries(LedgerContract):
     def asks(
         self, ctx: Context, process: str, size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[AskStatus]:
-        """List the changes of a process that are asked for and do not hold: `items`, `bookmark`."""
+        """List the changes of a process that are asked for: `items`, `bookmark`.
+
+        What holds is no longer listed, but for an image that an organisation has yet to agree to.
+        """
         progress = ProcessProgress(ctx, process, Process.load(ctx, process).plan)
 
         def show(asked: AskRecord) -> AskStatus | None:
-            if asked.change is not None:
+            if asked.change is not None and asked.kind is not ChangeKind.IMAGE:
                 return None
             consent = consent_to(asked.wanted, progress)
-            return status_of(asked, consent, agreements(ctx, asked, consent.members))
+            found = status_of(asked, consent, agreements(ctx, asked, consent.members))
+            return found if found.missing or not found.holds else None
 
         return page(ctx, ("ask", process), size, bookmark, AskRecord, show)
 

@@ -122,9 +122,11 @@ class Course:
         )
 
     def _without(self, node: str, start: int, nodes: Mapping[str, str]) -> "Course":
-        kept = [span for span in self.spans_of(node, node in nodes) if span[0] < start]
-        first = kept.pop()[0] if kept else start
-        return replace(self, spans={**self.spans, node: (*kept, (first, start))})
+        known = self.spans_of(node, node in nodes)
+        kept = [(first, start if end is None else min(end, start)) for first, end in known if first < start]
+        # A part that ends where it begins still says from when on the node is gone.
+        ended = kept if kept and kept[-1][1] == start else [*kept, (start, start)]
+        return replace(self, spans={**self.spans, node: tuple(ended)})
 
     def _after_leaving_out(self, subject: Mapping[str, Any], nodes: Mapping[str, str]) -> "Course":
         made = self
