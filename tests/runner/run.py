@@ -125,9 +125,7 @@ class Run:
         if self.failed:
             self.evidence.collect_files(self.logs, "logs")
             self.evidence.collect_machine(self.arguments)
-            lines.append(
-                f"To repeat it with the same order of sets: {HASH_SEED}={self.environment[HASH_SEED]}"
-            )
+            lines.append(f"The same order of sets again: {HASH_SEED}={self.environment[HASH_SEED]}")
             self.evidence.add("summary.txt", "\n".join([*lines, total, ""]))
             self.evidence.remove_old()
             lines.append(f"What there is to look at: {self.evidence.folder.relative_to(ROOT)}")
