@@ -21,9 +21,9 @@ from learning.errors import ParameterError
 from learning.options import from_step
 from learning.parameters import Parameters
 from learning.predict import Predictor
-from learning.robust import vote_weights
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepParameters
+from protocol.defence import NOBODY, Membership, vote_weights
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId
@@ -44,15 +44,19 @@ class Voting:
     threshold: float
     vote: str
     vote_cap: float | None
+    members: Membership = NOBODY
+    """Who belongs to which organisation: the cap is on organisations."""
 
     @classmethod
-    def of(cls, parameters: Parameters) -> Self:
+    def of(cls, parameters: Parameters, members: Membership) -> Self:
         """Take it from a process's parameters."""
-        return cls(parameters.threshold, parameters.vote, parameters.vote_cap)
+        return cls(parameters.threshold, parameters.vote, parameters.vote_cap, members)
 
     def parameters(self) -> Parameters:
         """Return the parameters that vote like this."""
-        return Parameters(threshold=self.threshold, vote=self.vote, vote_cap=self.vote_cap)
+        return Parameters(
+            threshold=self.threshold, vote=self.vote, vote_cap=self.vote_cap, members=self.members
+        )
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,13 @@ class Model:
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weight of each tree in the vote, in the order of ids."""
-        return vote_weights(self.ensemble.estimators, self.voting.vote_cap)
+        voting = self.voting
+        return np.array(vote_weights(self.node, voting.members, self.ensemble.ids, voting.vote_cap))
 
     @property
     def predictor(self) -> Predictor:
         """The ensemble ready to predict, as the nodes use it."""
-        return predictor(self.ensemble, self.voting.parameters())
+        return predictor(self.node, self.ensemble, self.voting.parameters())
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row: the weighted mean of probabilities, or of decisions for majority."""
@@ -113,7 +118,7 @@ def assemble(record: ModelRecord, trees: Iterable[SharedEstimator], agreed: Proc
         parameters.schema_digest,
         parameters.limits.n_features,
         Ensemble(estimators),
-        _voting(parameters),
+        _voting(parameters, Membership.of(agreed.plan.nodes)),
     )
 
 
@@ -161,9 +166,9 @@ def _decoded(shared: SharedEstimator, limits: TreeLimits) -> Estimator:
         raise altered(f"the tree of {shared.id} is refused: {error.cause}") from error
 
 
-def _voting(parameters: StepParameters) -> Voting:
+def _voting(parameters: StepParameters, members: Membership) -> Voting:
     try:
-        return Voting.of(from_step(parameters))
+        return Voting.of(from_step(parameters), members)
     except ParameterError as error:
         raise ModelError(
             "MODEL_OPTIONS",

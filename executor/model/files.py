@@ -16,6 +16,7 @@ from executor.model.content import Model, Voting
 from executor.model.errors import ModelError, altered
 from learning.ensemble import Ensemble
 from protocol.agreement.schema import FeatureSchema
+from protocol.defence import Membership
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId, parse_node, parse_organisation, parse_process
@@ -24,7 +25,7 @@ from protocol.trees.estimator import Estimator
 from protocol.trees.limits import FORMAT_MAX_INTERNAL, TreeLimits
 from protocol.trees.tree import Tree
 
-FORMAT, VERSION = "attestree-model", 1
+FORMAT, VERSION = "attestree-model", 2
 ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value")
 MAX_BYTES = 1 << 30
 
@@ -49,7 +50,12 @@ def to_dict(model: Model, schema: FeatureSchema | None = None) -> dict[str, Any]
         "n_features": model.n_features,
         "features": None if schema is None else list(schema.features),
         "label": None if schema is None else schema.label,
-        "voting": {"threshold": voting.threshold, "vote": voting.vote, "vote_cap": voting.vote_cap},
+        "voting": {
+            "threshold": voting.threshold,
+            "vote": voting.vote,
+            "vote_cap": voting.vote_cap,
+            "organisations": dict(voting.members.nodes),
+        },
         "estimators": [
             {
                 "id": str(estimator.id),
@@ -99,13 +105,19 @@ def _model(record: Mapping[str, Any]) -> Model:
         Digest.parse(record["schema_digest"]),
         record["n_features"],
         Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]),
-        Voting(voting["threshold"], voting["vote"], voting["vote_cap"]),
+        Voting(
+            voting["threshold"], voting["vote"], voting["vote_cap"], _membership(voting["organisations"])
+        ),
     )
     model.voting.parameters()
     found = ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in model.ensemble])
     if found != model.digest:
         raise altered(f"its trees give the digest {found}, and it says {model.digest}")
     return model
+
+
+def _membership(record: Mapping[str, Any]) -> Membership:
+    return Membership.of({parse_node(node): parse_organisation(name) for node, name in record.items()})
 
 
 def _estimator(entry: Mapping[str, Any], limits: TreeLimits) -> Estimator:
