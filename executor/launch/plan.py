@@ -8,7 +8,7 @@ from executor.image.check import check_image, evidence_of, obtain
 from executor.launch.session import NodeSession
 from executor.sandbox.profile import Limits, Profile
 from protocol.agreement.image import Image
-from protocol.agreement.process import InitialModel
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger.processes import TaskContext
