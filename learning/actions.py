@@ -72,10 +72,9 @@ def fit(
         raise ParameterError(
             f"FIT of {state.node} must create {parameters.n_new} estimators from {state.counter}"
         )
-    ranking = _ranking(state, rows, parameters, "fit")
     return replace(
         state,
-        ensemble=state.ensemble.add(fitted).crop(parameters.n_max, ranking, parameters.quota_of(state.node)),
+        ensemble=_crop(state, state.ensemble.add(fitted), parameters, rows, "fit"),
         created=state.created + tuple(estimator.tree.digest for estimator in fitted),
         refusals=(),
     )
@@ -95,11 +94,10 @@ def get(
 ) -> NodeState:
     """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max."""
     taken, refusals = _screen(state, slots, parameters, rows)
-    ranking = _ranking(state, rows, parameters, "get")
     return replace(
         state,
         iteration=state.iteration + 1,
-        ensemble=state.ensemble.add(taken).crop(parameters.n_max, ranking, parameters.quota_of(state.node)),
+        ensemble=_crop(state, state.ensemble.add(taken), parameters, rows, "get"),
         refusals=refusals,
     )
 
@@ -108,6 +106,15 @@ def predictor(node: str, ensemble: Ensemble, parameters: Parameters) -> Predicto
     """Return a node's ensemble ready to predict, the vote of each other organisation capped."""
     weights = vote_weights(node, parameters.members, ensemble.ids, parameters.vote_cap)
     return Predictor.of([estimator.tree for estimator in ensemble], weights)
+
+
+def _crop(
+    state: NodeState, ensemble: Ensemble, parameters: Parameters, rows: Rows, purpose: str
+) -> Ensemble:
+    """CROP under the quota, whose places are for trees that tell rows apart."""
+    quota = parameters.quota_of(state.node)
+    candidates = ensemble if quota is None else ensemble.informed(state.node)
+    return candidates.crop(parameters.n_max, _ranking(state, rows, parameters, purpose), quota)
 
 
 def _ranking(state: NodeState, rows: Rows | None, parameters: Parameters, purpose: str) -> Ranking:

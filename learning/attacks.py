@@ -19,6 +19,7 @@ from learning.actions import NodeState
 from learning.errors import ParameterError
 from learning.fit import FitTask, fit_tree
 from learning.predict import Predictor
+from learning.robust import HomeCheck
 from learning.rows import Rows
 from learning.seeds import generator
 from protocol.identifiers import EstimatorId
@@ -28,7 +29,7 @@ from protocol.trees.tree import Tree, TreeLimits
 SIZE = 60
 NOISE = 0.02
 DECOYS = 4
-PASSING = 0.35
+PASSING = HomeCheck().min_found + 0.05
 NUDGE = 1.0000001
 SHADOW = "shadow"
 

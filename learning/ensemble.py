@@ -47,6 +47,18 @@ class Ensemble:
         """CROP: keep the top n_max."""
         return type(self)(tuple(sorted(self.get_top(n_max, ranking, quota), key=_place)))
 
+    def informed(self, node: str) -> Self:
+        """Leave out the trees without a split, which tell no row from another.
+
+        One of the node's own stays if it has no other, as a node's own trees are what the vote cap of the
+        others is measured against.
+        """
+        telling = [estimator for estimator in self.estimators if estimator.tree.n_internal > 0]
+        mute = [e for e in self.estimators if e.tree.n_internal == 0 and e.id.creator == node]
+        if mute and all(estimator.id.creator != node for estimator in telling):
+            telling.append(mute[-1])
+        return type(self)(tuple(sorted(telling, key=_place)))
+
     @property
     def ids(self) -> tuple[EstimatorId, ...]:
         """The ids, ascending."""

@@ -54,6 +54,10 @@ class Parameters:
             raise ParameterError(f"no ranking is called {self.ranking!r}; there are {', '.join(RANKINGS)}")
         if self.vote not in ("mean", "majority"):
             raise ParameterError(f"vote {self.vote!r} is neither 'mean' nor 'majority'")
+        if self.vote == "majority" and self.threshold < 0.5:
+            raise ParameterError(
+                f"vote 'majority' with threshold {self.threshold}: fewer than half are no majority"
+            )
         if not 0.0 <= self.threshold < 1.0:
             raise ParameterError(f"threshold {self.threshold} is not in [0, 1)")
         if self.quota is not None and not 1.0 <= self.quota < float("inf"):

@@ -53,7 +53,7 @@ class HomeCheck:
     """How a foreign tree must behave on the node's own rows to be held."""
 
     max_alarms: float = 0.01
-    min_found: float = 0.30
+    min_found: float = 0.50
     enough_anomalies: int = 8
 
     def __post_init__(self) -> None:

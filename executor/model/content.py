@@ -118,7 +118,7 @@ def assemble(record: ModelRecord, trees: Iterable[SharedEstimator], agreed: Proc
         parameters.schema_digest,
         parameters.limits.n_features,
         Ensemble(estimators),
-        _voting(parameters, Membership.of(agreed.plan.nodes)),
+        _voting(parameters, Membership.of(agreed.plan.members(record.iteration))),
     )
 
 
