@@ -50,7 +50,8 @@ class OrchestrationContract(Changes, ProcessQueries):
 
         Every image version must be registered with the digests it is pinned by and not retired, an initial
         model published with the digest named and open to the caller's organisation, and that organisation one
-        of the consortium. Proposing is not accepting: each organisation accepts by itself, the proposer's too.
+        of the consortium. Proposing is not accepting: each organisation accepts by itself, also the
+        proposer's.
         """
         parsed = Specification.from_dict(specification)
         if parsed.version != VERSION:

@@ -1,4 +1,4 @@
-"""What a task depends on besides image and data: the step's parameters, its place, and the model it starts from."""
+"""What a task depends on besides image and data: parameters, its place in the process, an initial model."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -150,7 +150,13 @@ def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
     for node in nodes:
         table = load_rows(Path(str(rows).format(node=node)), "Class").table
         members[node] = Member(Rows.of(table.X, table.y), Parameters(**options))
-    return simulate(members, Schedule(Topology(Kind.RING)), iterations=iterations, seed=SMALL["seed"])
+    return simulate(
+        members,
+        Schedule(Topology(Kind.RING)),
+        iterations=iterations,
+        seed=SMALL["seed"],
+        organisations=PLACES,
+    )
 
 
 def digest_of(ensemble: Ensemble) -> Digest:

@@ -37,7 +37,7 @@ def test_it_scores_as_its_node_does(options: dict[str, Any]) -> None:
         threshold=float(options.get("threshold", 0.3)),
     )
     agreed = replace(agreed, members=model.voting.members)
-    node = predictor(model.node, Ensemble(estimators()), agreed)
+    node = predictor(model.terms.node, Ensemble(estimators()), agreed)
     X = values(500, 3)
     expected = node.scores(X) if agreed.vote == "mean" else node.votes(X)
     assert (model.scores(X) == expected).all()

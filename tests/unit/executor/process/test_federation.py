@@ -185,7 +185,7 @@ def test_features_come_from_a_file_beside_it(tmp_path: Path) -> None:
     )
     assert load(tmp_path / "f.yaml").features == FeatureSchema(("a", "b"), "fraud")
     (tmp_path / "data.csv").write_text("id,a,a,fraud\n1,0.5,,0\n", encoding="utf-8")
-    with pytest.raises(FederationError, match=r"line 21: .*appears twice"):
+    with pytest.raises(FederationError, match=r"line 21: .*columns 2 and 3 have one name"):
         load(tmp_path / "f.yaml")
 
 
