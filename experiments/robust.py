@@ -42,7 +42,9 @@ POOLED_TREES, POOLED_PER_JOB = 50, 5
 def rules(nodes: int) -> list[Variant]:
     """The ways to learn that are compared; the union keeps everybody's first trees and ranks nothing."""
     extra = FitOptions(kind="extra")
-    union = Parameters(fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, home_check=None, n_max=10 * nodes)
+    union = Parameters(
+        fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, home_check=None, n_max=10 * nodes
+    )
     return [
         replace(paper_variant(), name=PAPER),
         Variant(UNDEFENDED, Parameters(quota=None, vote_cap=None, home_check=None)),

@@ -108,9 +108,7 @@ def predictor(node: str, ensemble: Ensemble, parameters: Parameters) -> Predicto
     return Predictor.of([estimator.tree for estimator in ensemble], weights)
 
 
-def _crop(
-    state: NodeState, ensemble: Ensemble, parameters: Parameters, rows: Rows, purpose: str
-) -> Ensemble:
+def _crop(state: NodeState, ensemble: Ensemble, parameters: Parameters, rows: Rows, purpose: str) -> Ensemble:
     """CROP under the quota, whose places are for trees that tell rows apart."""
     quota = parameters.quota_of(state.node)
     candidates = ensemble if quota is None else ensemble.informed(state.node)

@@ -6,7 +6,7 @@ grey       the same, every leaf at or just above one half
 noise      trees fitted to the node's rows with 2 % of them called anomalous at random, and no true labels
 mimic      trees that find four of the node's own anomalies, made big by a grafted subtree that says normal
 main-leaf  true trees that keep the few leaves which pass the others' home check, made big likewise
-shadow     copies of the trees that honest neighbours offered last, to explain those away, kept leaves as before
+shadow     copies of what honest neighbours offered last, to explain that away; leaves as in main-leaf
 """
 
 from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ def _shadow(at: Target) -> Tree:
 
 
 def _kept(tree: Tree, rows: Rows, limits: TreeLimits) -> Tree:
-    """Keep the leaves that find most of the rows' anomalies, as few as pass a home check; the rest say normal."""
+    """Keep the leaves that find most anomalies, as few as pass a home check; the rest say normal."""
     leaves = np.flatnonzero(tree.feature < 0)
     numbered = tree.value.copy()
     numbered[leaves] = np.arange(len(leaves)) / len(leaves)

@@ -73,7 +73,12 @@ def gram(trees: Sequence[Tree], options: KernelOptions = PAPER, *, form: str | N
 
 
 def p_greedy(
-    matrix: Floats, k: int, tolerance: float = TOLERANCE, *, places: Places | None = None, form: str | None = None
+    matrix: Floats,
+    k: int,
+    tolerance: float = TOLERANCE,
+    *,
+    places: Places | None = None,
+    form: str | None = None,
 ) -> list[int]:
     """Return up to k positions in P-greedy order; what nothing tells apart comes last, in given order.
 

@@ -137,7 +137,9 @@ class Places:
         return kept
 
 
-def vote_weights(node: str, members: Membership, ids: Sequence[EstimatorId], cap: float | None) -> list[float]:
+def vote_weights(
+    node: str, members: Membership, ids: Sequence[EstimatorId], cap: float | None
+) -> list[float]:
     """Return the weight of each estimator in the vote of a node: no other organisation exceeds the cap.
 
     Estimators of organisations below the cap weigh 1. Only where the node holds nothing of its own
@@ -172,6 +174,8 @@ def greatest_share(
     for id_, weight in zip(ids, weights, strict=True):
         place = members.organisation(id_.creator)
         shares[place] = shares.get(place, 0.0) + weight / sum(weights)
-    others = [(share, place) for place, share in sorted(shares.items()) if place != members.organisation(node)]
+    others = [
+        (share, place) for place, share in sorted(shares.items()) if place != members.organisation(node)
+    ]
     share, place = max(others, default=(0.0, ""))
     return place, share

@@ -200,7 +200,8 @@ TABLE: dict[str, Code] = {
     "SHARE_LENGTH": Code(ShareError, _SENDER),
     "SHARE_COUNT": Code(ShareError, "Share at most the number of estimators the process allows."),
     "QUOTA_EXCEEDED": Code(
-        RecordError, "The node did not apply the quota of its process: ask its organisation to replay the task."
+        RecordError,
+        "The node did not apply the quota of its process: ask its organisation to replay the task.",
     ),
     "SHARE_SIZE": Code(ShareError, "Share fewer or smaller estimators."),
     "SHARE_DUPLICATE": Code(ShareError, "Share each estimator once."),

@@ -142,9 +142,7 @@ def _model(record: Mapping[str, Any]) -> Model:
         Digest.parse(record["parameters_digest"]),
         Digest.parse(record["schema_digest"]),
         record["n_features"],
-        Voting(
-            voting["threshold"], voting["vote"], voting["vote_cap"], _membership(voting["organisations"])
-        ),
+        Voting(voting["threshold"], voting["vote"], voting["vote_cap"], _membership(voting["organisations"])),
     )
     terms.voting.parameters()
     model = Model(terms, Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]))

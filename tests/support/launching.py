@@ -155,7 +155,7 @@ def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
         Schedule(Topology(Kind.RING)),
         iterations=iterations,
         seed=SMALL["seed"],
-        organisations=PLACES,
+        organisations={node: "org2" if node == NODES[-1] else "org1" for node in nodes},
     )
 
 

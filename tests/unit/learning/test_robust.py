@@ -60,7 +60,9 @@ def test_a_node_of_anomalies_alone_has_no_normal_rows_to_disturb(rows):
     assert HomeCheck().reason_to_refuse(split_at(0.0, 1.0, 1.0), anomalies, AT) is None
 
 
-@pytest.mark.parametrize("changes", [{"max_alarms": 1.5}, {"min_found": -0.1}, {"enough_anomalies": 0}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{"max_alarms": 1.5}, {"min_found": -0.1}, {"enough_anomalies": 0}], ids=str
+)
 def test_a_home_check_out_of_range_is_refused(changes):
     with pytest.raises(ParameterError):
         HomeCheck(**changes)

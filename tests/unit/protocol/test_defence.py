@@ -82,8 +82,12 @@ def test_below_the_cap_or_without_one_every_tree_weighs_one() -> None:
     assert vote_weights("node00", FOUR, [], 0.25) == []
 
 
-@pytest.mark.parametrize(("members", "others"), [(FOUR, HOSTILE), (TWO, ["node02", "node03"])], ids=["4", "2"])
-def test_h16_an_organisation_with_most_trees_has_the_vote_of_its_cap(members: Membership, others: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("members", "others"), [(FOUR, HOSTILE), (TWO, ["node02", "node03"])], ids=["4", "2"]
+)
+def test_h16_an_organisation_with_most_trees_has_the_vote_of_its_cap(
+    members: Membership, others: list[str]
+) -> None:
     offered = ids(node00=2, **dict.fromkeys(others, 20))
     name, share = greatest_share("node00", members, offered, 0.25)
     assert (name, share) == ("Org2MSP", pytest.approx(0.25))
