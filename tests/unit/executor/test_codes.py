@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 # Each defines the rows of its classes.
+import executor.audit.errors
 import executor.ledger.errors
 import executor.model.errors
 import executor.process.errors  # noqa: F401
