@@ -19,6 +19,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import exit_code, json_option, message, reported, to_dict
 from executor.output import answer
+from executor.user_files import UserFileError, open_file
 from protocol.errors import AttestreeError
 
 
@@ -77,10 +78,10 @@ def verify(file: Path, genesis: str | None, roots: Path | None, as_json: bool) -
 def verify_file(file: Path, anchor: Anchor, observers: Any = ()) -> Verification:
     """Check the export in a file."""
     try:
-        with file.open("rb") as opened:
+        with open_file(file) as opened:
             return verify_bundle(opened, anchor, observers)
-    except OSError as error:
-        raise UsageError("AUDIT_FILE", f"{file} cannot be read: {error.strerror}") from error
+    except UserFileError as error:
+        raise UsageError("AUDIT_FILE", f"{file} cannot be read: {error.cause}") from error
 
 
 def anchor_of(genesis: str | None, roots: Path | None) -> Anchor:

@@ -6,8 +6,8 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
 from protocol.ledger.common import EnsembleMember
-from protocol.ledger.estimators import EstimatorRecord
-from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord, TreeRecord
+from protocol.ledger.estimators import EstimatorRecord, TreeRecord
+from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.tasks import Head, ResultRecord
 from protocol.task.result import ensemble_digest
 

@@ -60,11 +60,17 @@ def check_creation(findings: Findings, view: View, item: Written) -> None:
 
 def check_taken(findings: Findings, view: View, item: Written) -> None:
     """That a node took a tree stands in the result of this transaction."""
-    record, (process, creator, counter, node) = item.record, item.key.parts
+    record, (process, sender, iteration, node, _) = item.record, item.key.parts
     assert isinstance(record, TakenRecord)  # noqa: S101
     result = view.written.get(keys.result(str(process), record.iteration, str(node)))
-    wanted = EstimatorId(str(creator), int(counter))
-    said = isinstance(result, ResultRecord) and any(wanted in slot.taken for slot in result.slots)
+    share = view.before(keys.share(str(process), int(iteration), str(sender)), ShareRecord)
+    slots = (
+        [slot for slot in result.slots if slot.sender == sender] if isinstance(result, ResultRecord) else []
+    )
+    named = (
+        () if share is None else tuple(share.ids[place] for place in record.places if place < len(share.ids))
+    )
+    said = any(slot.iteration == iteration and slot.taken == named for slot in slots)
     findings.check("slots read", said, f"{item.key} was not taken by this task", view.where)
 
 

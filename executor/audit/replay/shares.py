@@ -2,13 +2,19 @@
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
-from protocol.agreement.process import InitialModel
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
-from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, SharedEstimator
-from protocol.ledger.models import ModelRecord, TreeRecord
+from protocol.ledger.estimators import (
+    CreationRecord,
+    EstimatorRecord,
+    OfferRecord,
+    SharedEstimator,
+    TreeRecord,
+)
+from protocol.ledger.models import ModelRecord
 from protocol.ledger.tasks import ShareRecord, SlotRecord, TaskRecord
 from protocol.trees.share import Share
 
@@ -30,15 +36,28 @@ def check_estimator(findings: Findings, view: View, item: Written) -> None:
     owner = view.plan(record.process).nodes.get(record.id.creator)
     mine = own and owner == record.organisation == view.creator.organisation.msp_id
     findings.check("estimators", mine, f"{key} was written by {view.creator.name[:64]}", where)
-    parameters = view.plan(record.process).specification.parameters(record.id.creator, record.iteration)
-    try:
-        record.shared.decode(parameters.agreed.limits)
-        findings.count("estimators")
-    except AttestreeError as error:
-        findings.check("estimators", False, f"{key}: {error.code}: {error.cause}", where)
+    stored = view.written.get(keys.sharedtree(record.process, record.id))
+    same = isinstance(stored, TreeRecord) and stored.digest == record.digest
+    findings.check("estimators", same, f"{key} came without its tree", where)
     announced = view.before(keys.creation(record.process, record.id), CreationRecord)
     same = announced is None or announced.digest == record.digest
     findings.check("estimators", same, f"{key} is not the tree that its FIT announced", where)
+
+
+def check_tree(findings: Findings, view: View, item: Written) -> None:
+    """The bytes of a tree have the digest on record, are a tree within the limits, and came with it."""
+    record, (process, creator, _) = item.record, item.key.parts
+    assert isinstance(record, TreeRecord)  # noqa: S101
+    about = view.written.get(keys.estimator(str(process), record.id))
+    known = isinstance(about, EstimatorRecord) and about.id == record.id and record.id.creator == creator
+    findings.check("estimators", known, f"{item.key} came without its record", view.where)
+    iteration = about.iteration if isinstance(about, EstimatorRecord) else 0
+    agreed = view.plan(str(process)).specification.parameters(str(creator), iteration).agreed
+    try:
+        record.decode(agreed.limits)
+        findings.count("estimators")
+    except AttestreeError as error:
+        findings.check("estimators", False, f"{item.key}: {error.code}: {error.cause}", view.where)
 
 
 def check_share(findings: Findings, view: View, item: Written) -> None:
@@ -63,6 +82,8 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
         findings.check("shares", False, f"{key}: {error.code}: {error.cause}", where)
         return
     findings.check("shares", digest == record.signed.payload_digest, f"{key} holds other trees", where)
+    said = [member.digest for member in record.estimators]
+    findings.check("shares", said == [tree.digest for tree in found], f"{key} names other digests", where)
 
 
 def check_slot(findings: Findings, view: View, item: Written) -> None:
@@ -93,6 +114,7 @@ def check_offer(findings: Findings, view: View, item: Written) -> None:
 
 RULES = {
     "estimator": (check_estimator,),
+    "sharedtree": (check_tree,),
     "share": (check_share,),
     "slot": (check_slot,),
     "offer": (check_offer,),
@@ -116,16 +138,14 @@ def find_tree(
     view: View, process: str, estimator_id: EstimatorId, initial: InitialModel | None
 ) -> SharedEstimator | None:
     """Return a tree that was shared in a process, or comes from the model that the process began with."""
-    record = view.find(keys.estimator(process, estimator_id), EstimatorRecord)
+    record = view.find(keys.sharedtree(process, estimator_id), TreeRecord)
     if record is not None:
         return record.shared
     if initial is None or not is_member(view, initial, estimator_id):
         return None
-    shared = view.before(keys.estimator(initial.process, estimator_id), EstimatorRecord)
-    kept = view.before(keys.tree(initial.process, estimator_id, initial.node), TreeRecord)
-    if shared is not None:
-        return shared.shared
-    return None if kept is None else SharedEstimator(kept.id, kept.digest, kept.tree)
+    shared = view.before(keys.sharedtree(initial.process, estimator_id), TreeRecord)
+    kept = shared or view.before(keys.tree(initial.process, estimator_id, initial.node), TreeRecord)
+    return None if kept is None else kept.shared
 
 
 def is_member(view: View, initial: InitialModel, estimator_id: EstimatorId) -> bool:

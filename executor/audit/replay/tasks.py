@@ -2,6 +2,7 @@
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
+from protocol.agreement.image import ImagePin
 from protocol.agreement.lifecycle import TASK, TaskState
 from protocol.digest import Digest
 from protocol.errors import SignatureError
@@ -53,13 +54,11 @@ def check_opening(
     attempt = 1 if before is None else before.attempt + 1
     findings.check("tasks", record.attempt == attempt, f"{key} is attempt {record.attempt}", where)
     plan = view.plan(record.process)
-    name, version = plan.image(record.iteration)
-    registered = view.find(keys.image(name, version), ImageRecord)
-    right = registered is not None and (registered.image.image_id, registered.image.manifest_digest) == (
-        opening.image_id,
-        opening.manifest_digest,
-    )
-    what = f"{key} committed to image {opening.image_id}, which is not {name} {version}"
+    planned = plan.image(record.iteration)
+    registered = view.find(keys.image(planned.name, planned.version), ImageRecord)
+    committed = ImagePin(opening.image_id, opening.manifest_digest)
+    right = registered is not None and committed == registered.image.pin == (planned.pin or committed)
+    what = f"{key} committed to image {opening.image_id}, which is not {planned.name} {planned.version}"
     findings.check("task images", right, what, where)
     parameters = plan.specification.parameters(record.node, record.iteration)
     agreed = (parameters.digest, parameters.agreed.schema_digest)

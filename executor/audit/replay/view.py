@@ -14,9 +14,9 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance
-from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TreeRecord
 from protocol.ledger.images import ImageRecord
-from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord, TreeRecord
+from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
@@ -40,6 +40,7 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "progress": (ORCHESTRATION, ProgressRecord),
     "task": (EXECUTION, TaskRecord),
     "estimator": (EXECUTION, EstimatorRecord),
+    "sharedtree": (EXECUTION, TreeRecord),
     "slot": (EXECUTION, SlotRecord),
     "share": (EXECUTION, ShareRecord),
     "result": (EXECUTION, ResultRecord),
