@@ -24,6 +24,7 @@ from chaincode.execution_record.store import (
     get_task,
 )
 from chaincode.shim import Context, RefusalError, evaluate
+from protocol.digest import Digest
 from protocol.errors import IdentifierError, StateError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.ledger import keys
@@ -34,6 +35,7 @@ from protocol.ledger.estimators import (
     Lineage,
     SharedDigests,
     SharedEstimators,
+    TwinRecord,
 )
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
@@ -190,6 +192,18 @@ class TaskQueries(LedgerContract):
             tuple(EnsembleMember(id_, found[id_]) for id_ in wanted if id_ in found),
             tuple(id_ for id_ in wanted if id_ not in found),
         )
+
+    @evaluate
+    def twins(
+        self, ctx: Context, process: str, digest: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[TwinRecord]:
+        """List the trees that were shared, by digest, so that those of several creators stand together.
+
+        All of a process, or those of one digest. Where the creators differ, one of them may have copied;
+        trees of few splits can also be equal by chance, and single leaves are not listed.
+        """
+        prefix = ("twin", parse_process(process), *([str(Digest.parse(digest))] if digest else ()))
+        return stored_page(ctx, prefix, size, bookmark, TwinRecord)
 
     @evaluate
     def lineage(

@@ -10,17 +10,17 @@ from chaincode.execution_record.store import (
     CheckedResult,
     Members,
     find_digests,
+    find_ensemble,
     find_head,
-    find_result,
+    find_initial_trees,
     find_shares,
-    initial_members,
     next_counter,
 )
 from chaincode.shim import Context
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
-from protocol.ledger.tasks import Head, ShareRecord
+from protocol.ledger.tasks import ShareRecord
 from protocol.task.opening import TaskId
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 
@@ -34,13 +34,16 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
        is the one the result states.
     """
     head = find_head(ctx, task.process, task.node)
-    initial = initial_members(ctx, context)
-    following = next_counter(task.node, head, initial)
-    before = initial if head is None else _ensemble_after(ctx, task, head)
     agreed = context.parameters.agreed
-    created = _check_created(ctx, task, result, following, agreed.n_new)
+    created = _check_created(ctx, task, result, next_counter(ctx, context, head), agreed.n_new)
     taken, places = _check_slots(ctx, task, result, context)
-    ensemble = _check_ensemble(result, {**before, **taken, **created}, agreed.n_max)
+    known = {**taken, **created}
+    if head is None:
+        kept = [estimator_id for estimator_id in result.ensemble if estimator_id not in known]
+        before = find_initial_trees(ctx, context, kept)
+    else:
+        before = find_ensemble(ctx, task, head)
+    ensemble = _check_ensemble(result, {**before, **known}, agreed.n_max)
     return CheckedResult(created, ensemble, places)
 
 
@@ -105,11 +108,6 @@ def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: Tas
         share = shares.get((task.iteration, sender))
         if share is None or task.node in share.recipients:
             raise StateError("RESULT_SLOT", f"the slot of {sender} was not read")
-
-
-def _ensemble_after(ctx: Context, task: TaskId, head: Head) -> Members:
-    record = find_result(ctx, TaskId(task.process, task.node, head.iteration))
-    return {} if record is None else {member.id: member.digest for member in record.ensemble}
 
 
 def _check_ensemble(result: TaskResult, available: Members, n_max: int) -> Members:

@@ -28,7 +28,8 @@ from protocol.broker.exit_codes import LearnerExit
 from protocol.broker.messages import BrokerRefusal
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
+from protocol.task.possession import prove_possession
 from protocol.task.result import TaskResult
 
 READABLE = 0o444
@@ -68,13 +69,13 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     """Run the planned task to its completion on the ledger, or close it there with its cause."""
     began, task = time.monotonic(), plan.task.id
     key = bytearray(os.urandom(KEY_BYTES))
-    opening = plan.opening(SigningKey(bytes(key)).verify_key)
+    opening, proof = _commit(plan, SigningKey(bytes(key)))
     name = container_name(session.labels, task)
     session.store.begin(Journal(task.iteration, str(opening.public_key), name))
     seconds = min(session.seconds, float(plan.context.task_seconds))
     with laid_out(plan, session.store) as directory:
         tell("opening the task")
-        opened = session.ledger.execution.open_task(task, opening).receipt
+        opened = session.ledger.execution.open_task(task, opening, proof).receipt
         relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
         try:
             learner_seconds = _run_container(session, relay, directory, key, name)
@@ -90,6 +91,12 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     transactions = {verb: receipt.tx_id for verb, receipt in receipts.items() if receipt is not None}
     block, seconds = relay.completed.block, time.monotonic() - began
     return TaskSummary(task, relay.result, transactions, block, seconds, learner_seconds)
+
+
+def _commit(plan: TaskPlan, key: SigningKey) -> tuple[Opening, bytes]:
+    """Return what the task commits to, and the proof that this node holds the key it names."""
+    opening = plan.opening(key.verify_key)
+    return opening, prove_possession(key, plan.task.id, plan.context.organisation, opening)
 
 
 def container_name(labels: dict[str, str], task: TaskId) -> str:

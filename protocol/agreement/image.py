@@ -41,6 +41,8 @@ class Image:
         if len(self.repository) > MAX_REPOSITORY or not _REPOSITORY.fullmatch(self.repository):
             raise ImageError("IMAGE_REPOSITORY", f"{self.repository[:80]!r} is not a repository")
         check_text(self.description, "the description")
+        if self.manifest_digest == self.image_id:
+            raise ImageError("IMAGE_DIGESTS", f"{self.image_id} is given as manifest digest and as image id")
 
     @classmethod
     def parse(
