@@ -6,7 +6,7 @@ from chaincode.common import STAFF, LedgerContract, allow, provenance, time_text
 from chaincode.common.calls import ORCHESTRATION, model_access, model_members
 from chaincode.execution_record.store import find_initial
 from chaincode.shim import Context, evaluate, submit
-from protocol.agreement.process import InitialModel
+from protocol.agreement.parameters import InitialModel
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys

@@ -63,6 +63,7 @@ class ImageContract(LedgerContract):
             repository=repository,
             description=description,
         )
+        image.check_registrable()
         _claim_name(ctx, name)
         key = keys.image(name, version)
         if ctx.get(key) is not None:

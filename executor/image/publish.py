@@ -65,13 +65,8 @@ class ImagePublication:
         """Choose the version if none was named; every text must pass the ledger's rules before any push."""
         version = reference.version or default_version(image_id)
         made = cls(reference.name, version, image_id, registry, description)
-        made.check()
+        Image(made.name, made.version, image_id, image_id, made.repository, description)
         return made
-
-    def check(self) -> None:
-        """Apply the ledger's rules before the push, another digest standing for the manifest's."""
-        manifest = Digest.of(self.image_id.raw)
-        Image(self.name, self.version, manifest, self.image_id, self.repository, self.description)
 
     @property
     def repository(self) -> str:
@@ -104,7 +99,9 @@ def default_version(image_id: Digest) -> str:
 def publish(client: DockerClient, images: Images, wanted: ImagePublication, say: Say) -> Published:
     """Push, compare, register; a second time it changes nothing."""
     # Every text is checked by the rules of the ledger before anything is pushed.
-    wanted.check()
+    Image(
+        wanted.name, wanted.version, wanted.image_id, wanted.image_id, wanted.repository, wanted.description
+    )
     present = _on_ledger(images, wanted)
     platform = platform_of(client, wanted.image_id)
     if present is not None:

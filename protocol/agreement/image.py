@@ -1,6 +1,7 @@
 """What an image version is on the ledger: names, digests in their one spelling, and where to pull it from."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -41,8 +42,6 @@ class Image:
         if len(self.repository) > MAX_REPOSITORY or not _REPOSITORY.fullmatch(self.repository):
             raise ImageError("IMAGE_REPOSITORY", f"{self.repository[:80]!r} is not a repository")
         check_text(self.description, "the description")
-        if self.manifest_digest == self.image_id:
-            raise ImageError("IMAGE_DIGESTS", f"{self.image_id} is given as manifest digest and as image id")
 
     @classmethod
     def parse(
@@ -66,10 +65,22 @@ class Image:
         found = Fields(record, "an image", _FIELDS)
         return cls.parse(**{name: found.text(name) for name in _FIELDS})
 
+    def check_registrable(self) -> None:
+        """Return if what is registered can be an image; what is on a ledger already is read as it is."""
+        if self.manifest_digest == self.image_id:
+            raise ImageError(
+                "IMAGE_ONE_DIGEST", f"{self.image_id} is given as manifest digest and as image id"
+            )
+
     @property
     def by_digest(self) -> str:
         """What an engine pulls: the repository and the digest of the manifest, no tag."""
         return f"{self.repository}@{self.manifest_digest}"
+
+    @property
+    def pin(self) -> "ImagePin":
+        """The two digests that fix what runs."""
+        return ImagePin(self.image_id, self.manifest_digest)
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the fields as they stand in the ledger's record."""
@@ -81,6 +92,23 @@ class Image:
             "repository": self.repository,
             "description": self.description,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePin:
+    """Which bytes an image version stands for, so that a name's owner cannot change what runs."""
+
+    image_id: Digest
+    manifest_digest: Digest
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read the fields from where they stand beside name and version."""
+        return cls(Digest.parse(record["image_id"]), Digest.parse(record["manifest_digest"]))
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the fields as they stand beside name and version."""
+        return {"image_id": str(self.image_id), "manifest_digest": str(self.manifest_digest)}
 
 
 def check_text(text: str, what: str) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 
 from protocol.agreement.lifecycle import TaskState
-from protocol.agreement.process import InitialModel
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Signed

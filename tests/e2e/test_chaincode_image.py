@@ -75,7 +75,7 @@ def test_h12_another_organisation_registers_no_version_of_a_name(version: str) -
 
 def test_a4_one_digest_given_as_both_is_refused_at_registration() -> None:
     call = ("image", "Register", IMAGE, unique("1"), DIGESTS[1], DIGESTS[1], REPOSITORY)
-    assert scientist1.code(*call) == "IMAGE_DIGESTS"
+    assert scientist1.code(*call) == "IMAGE_ONE_DIGEST"
 
 
 def test_c16_roles_are_read_from_the_certificate() -> None:

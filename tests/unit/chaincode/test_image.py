@@ -150,7 +150,7 @@ def test_h12_a_name_keeps_its_owner_when_all_its_versions_are_retired(channel):
 def test_a4_one_digest_given_as_both_is_refused_at_registration(channel):
     assert (
         channel.scientist1.code(*arguments(manifest_digest=DIGESTS[3], image_id=DIGESTS[3]))
-        == "IMAGE_DIGESTS"
+        == "IMAGE_ONE_DIGEST"
     )
 
 

@@ -73,7 +73,7 @@ def image(repository="registry/learner", description="", image_id=b"configuratio
 
 
 def specification(**changes):
-    record = {"version": 1, "process": "p", "organisations": ["A"], "nodes": {"n": "A"}, "steps": []}
+    record = {"version": 2, "process": "p", "organisations": ["A"], "nodes": {"n": "A"}, "steps": []}
     return Specification.from_dict(record | {"topology": {"kind": "full"}} | changes)
 
 
@@ -133,10 +133,11 @@ TRIGGERS = {
     "KEY_TEXT": lambda: VerifyKey.parse(""),
     "KEY_WEAK": lambda: VerifyKey(bytes(32)),
     "IMAGE_REPOSITORY": lambda: image(repository="learner"),
-    "IMAGE_DIGESTS": lambda: image(image_id=b"manifest"),
+    "IMAGE_ONE_DIGEST": lambda: image(image_id=b"manifest").check_registrable(),
     "IMAGE_TEXT": lambda: image(description="\0"),
     "PROCESS_FIELDS": lambda: specification(surplus=1),
     "PROCESS_VALUE": lambda: specification(task_seconds=0),
+    "PROCESS_TEXT": lambda: specification(description="\u202egpj.txt"),
     "PROCESS_CONSORTIUM": lambda: specification(organisations=[]),
     "PROCESS_NODES": lambda: specification(nodes={}),
     "PROCESS_STEPS": lambda: specification(steps=[]),
