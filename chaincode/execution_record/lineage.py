@@ -79,7 +79,10 @@ def _with_recipients(ctx: Context, process: str, offers: tuple[OfferRecord, ...]
     shares = find_shares(ctx, process, [(offer.iteration, offer.sender) for offer in offers])
     return tuple(
         OfferTrace(
-            offer.sender, offer.iteration, offer.place, shares[offer.iteration, offer.sender].recipients
+            offer.sender,
+            offer.iteration,
+            offer.place,
+            tuple(shares[offer.iteration, offer.sender].recipients),
         )
         for offer in offers
     )

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
-from chaincode.common.records import provenance, read, read_many, write
+from chaincode.common.records import provenance, read, write
 from chaincode.common.trees import write_tree
 from chaincode.shim import Context
 from protocol.digest import Digest
@@ -38,6 +38,23 @@ from protocol.trees.share import Share
 
 Members: TypeAlias = dict[EstimatorId, Digest]
 """Estimators by id, each with the digest of its tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedShare:
+    """What a share offers and to whom, as text: a task may read hundreds of shares, and all of them twice."""
+
+    digest: str
+    estimators: dict[str, str]
+    """The digest of each estimator's tree by its id, best first."""
+    recipients: list[str]
+
+    @classmethod
+    def read(cls, raw: bytes) -> Self:
+        """Read of a stored `ShareRecord` what its recipients need."""
+        record = json.loads(raw)
+        offered = {member["id"]: member["digest"] for member in record["estimators"]}
+        return cls(record["signed"]["payload_digest"], offered, record["recipients"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +102,12 @@ def find_share(ctx: Context, task: TaskId) -> ShareRecord | None:
 
 def find_shares(
     ctx: Context, process: str, wanted: Sequence[tuple[int, str]]
-) -> dict[tuple[int, str], ShareRecord]:
+) -> dict[tuple[int, str], OfferedShare]:
     """Read the shares of these iterations and senders that exist."""
-    found = read_many(ctx, [keys.share(process, *place) for place in wanted], ShareRecord)
-    return {place: record for place, record in zip(wanted, found, strict=True) if record is not None}
+    found = ctx.get_many([keys.share(process, *place) for place in wanted])
+    return {
+        place: OfferedShare.read(raw) for place, raw in zip(wanted, found, strict=True) if raw is not None
+    }
 
 
 def find_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
