@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 # Each defines the rows of its classes.
+import executor.audit.errors
 import executor.ledger.errors
 import executor.model.errors
 import executor.process.errors  # noqa: F401
