@@ -1,8 +1,9 @@
 """Functions that change a running process, each from an iteration on."""
 
+from dataclasses import replace
 from typing import Any
 
-from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of
+from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance, write
 from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
     Process,
@@ -16,7 +17,7 @@ from chaincode.shim import Context, submit
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
-from protocol.agreement.process import MAX_NODES
+from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
@@ -134,7 +135,8 @@ class Changes(LedgerContract):
         asked = find_ask(ctx, process, caller.organisation, check_counter(number, "number"))
         if asked.change is not None:
             raise StateError("CHANGE_HOLDS", f"it is change {asked.change} of {process}")
-        ctx.delete(keys.ask(process, caller.organisation, number))
+        asked = replace(asked, withdrawn=provenance(ctx))
+        write(ctx, keys.ask(process, caller.organisation, number), asked)
         self.announce(
             ctx,
             "ChangeWithdrawn",

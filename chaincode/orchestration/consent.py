@@ -119,9 +119,9 @@ def agree(
 
 
 def find_ask(ctx: Context, process: str, organisation: str, number: int) -> AskRecord:
-    """Read an ask that is there."""
+    """Read an ask that is there and was not withdrawn."""
     found = read(ctx, keys.ask(process, organisation, number), AskRecord)
-    if found is None:
+    if found is None or found.withdrawn is not None:
         raise StateError("CHANGE_UNKNOWN", f"{organisation} asks for no change {number} of {process}")
     return found
 

@@ -71,7 +71,8 @@ class ProcessQueries(LedgerContract):
         progress = ProcessProgress(ctx, process, Process.load(ctx, process).plan)
 
         def show(asked: AskRecord) -> AskStatus | None:
-            if asked.change is not None and asked.kind is not ChangeKind.IMAGE:
+            settled = asked.change is not None and asked.kind is not ChangeKind.IMAGE
+            if settled or asked.withdrawn is not None:
                 return None
             consent = consent_to(asked.wanted, progress)
             found = status_of(asked, consent, agreements(ctx, asked, consent.members))
@@ -205,7 +206,7 @@ def _task_context(  # noqa: PLR0917
 ) -> TaskContext:
     specification = record.specification
     step, first = specification.step_at(iteration)
-    parameters = specification.parameters(node, iteration)
+    parameters = plan.parameters(node, iteration)
     return TaskContext(
         process=record.process,
         status=record.status,

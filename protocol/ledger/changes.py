@@ -38,7 +38,7 @@ class AskCount(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class AskRecord(LedgerRecord):
-    """A change that an organisation asks for; the asker may withdraw it, which removes it."""
+    """A change that an organisation asks for, until it holds or the asker withdraws it."""
 
     versioned: ClassVar[bool] = True
 
@@ -53,6 +53,7 @@ class AskRecord(LedgerRecord):
     change: Annotated[int | None, "the number of the change that it became, null while it does not hold"] = (
         None
     )
+    withdrawn: Annotated[Provenance | None, "who withdrew it"] = None
 
     @property
     def wanted(self) -> Change:

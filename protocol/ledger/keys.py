@@ -44,6 +44,11 @@ def image(name: str, version: str) -> str:
     return _build("image", name, version)
 
 
+def imagename(name: str) -> str:
+    """The key of the organisation that an image's name belongs to."""
+    return _build("imagename", name)
+
+
 def process(process: str) -> str:
     """The key of a process."""
     return _build("process", process)
@@ -74,14 +79,14 @@ def change(process: str, number: int) -> str:
     return _build("change", process, number)
 
 
-def absence(process: str, node: str, organisation: str) -> str:
+def absence(process: str, node: str, voter: str) -> str:
     """The key of an organisation's vote to leave a silent node out."""
-    return _build("absence", process, node, organisation)
+    return _build("absence", process, node, voter)
 
 
-def departure(process: str, gone: str, organisation: str) -> str:
+def departure(process: str, gone: str, voter: str) -> str:
     """The key of an organisation's vote to leave a silent organisation out."""
-    return _build("departure", process, gone, organisation)
+    return _build("departure", process, gone, voter)
 
 
 def abort(process: str, organisation: str) -> str:
@@ -147,6 +152,21 @@ def offer(process: str, estimator_id: EstimatorId, sender: str, iteration: int) 
 def taken(process: str, sender: str, iteration: int, node: str, reading: int) -> str:
     """The key of what a node took from the share of a sender's iteration when it read it, for lineage."""
     return _build("taken", process, sender, iteration, node, reading)
+
+
+def twin(process: str, digest: str, creator: str, counter: int) -> str:
+    """The key of the fact that a creator shared the tree of a digest, beside others who shared the same."""
+    return _build("twin", process, digest, creator, counter)
+
+
+def initial(process: str) -> str:
+    """The key of the model that a process started from."""
+    return _build("initial", process)
+
+
+def initialtree(process: str, estimator_id: EstimatorId) -> str:
+    """The key of the digest of an estimator of the model that a process started from."""
+    return _build("initialtree", process, estimator_id.creator, estimator_id.counter)
 
 
 def refusal(process: str, node: str, iteration: int, attempt: int) -> str:
@@ -252,6 +272,7 @@ _KIND_OF_PART = {
     "organisation": _ORGANISATION,
     "asked": _ORGANISATION,
     "gone": _ORGANISATION,
+    "voter": _ORGANISATION,
     "number": _COUNTER,
     "iteration": _COUNTER,
     "reading": _COUNTER,
@@ -262,14 +283,15 @@ _KIND_OF_PART = {
 
 KINDS: dict[str, tuple[str, ...]] = {
     "image": ("name", "version"),
+    "imagename": ("name",),
     "process": ("process",),
     "acceptance": ("process", "organisation"),
     "asks": ("process", "organisation"),
     "ask": ("process", "organisation", "number"),
     "agreement": ("process", "asked", "number", "organisation"),
     "change": ("process", "number"),
-    "absence": ("process", "node", "organisation"),
-    "departure": ("process", "gone", "organisation"),
+    "absence": ("process", "node", "voter"),
+    "departure": ("process", "gone", "voter"),
     "abort": ("process", "organisation"),
     "progress": ("process", "node"),
     "task": ("process", "node", "iteration"),
@@ -283,6 +305,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "creation": ("process", "creator", "counter"),
     "offer": ("process", "creator", "counter", "sender", "iteration"),
     "taken": ("process", "sender", "iteration", "node", "reading"),
+    "twin": ("process", "digest", "creator", "counter"),
+    "initial": ("process",),
+    "initialtree": ("process", "creator", "counter"),
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
     "access": ("process", "node"),

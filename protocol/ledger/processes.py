@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.parameters import TaskParameters
+from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
 from protocol.digest import Digest
@@ -37,6 +38,11 @@ class ProcessRecord(LedgerRecord):
     course: Annotated[Course, "what its changes come to (docs/formats/process-v2.md)"] = field(
         default_factory=Course
     )
+
+    @property
+    def plan(self) -> Plan:
+        """Who takes part in each iteration; a topology or an image that was changed is read apart."""
+        return Plan(self.specification, self.course)
 
     @property
     def missing(self) -> tuple[str, ...]:
