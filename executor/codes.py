@@ -13,6 +13,7 @@ _GATEWAY = "or leave --transport at gateway, which needs nothing of this."
 FILE = "Correct the file; docs/federation.md explains every field."
 
 USAGE: Rows = {
+    "ACCEPT_DECLINED": "Nothing was sent; accept it when it is what you want.",
     "ACCEPT_TWICE": _GIVE_ONE,
     "ACCEPT_UNSEEN": "Give --digest of what you have read, or --spec FILE; at a terminal you are asked.",
     "AUDIT_ANCHOR": (
