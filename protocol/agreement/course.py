@@ -5,13 +5,15 @@ Of a topology or an image it knows the change's number alone, which is read when
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
 
 from protocol.canonical import Record
+from protocol.errors import RecordError
 from protocol.fields import Fields
+from protocol.identifiers import check_counter, parse_node, parse_organisation
 
 Span: TypeAlias = tuple[int, int | None]
 """Iterations that a node takes part in, as [from, until) with None for no end."""
@@ -68,17 +70,17 @@ class Course:
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
-        """Read the course from a process record, which only ever holds checked ones."""
+        """Accept the course of a process record, or raise."""
         names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone")
         found = Fields(record, "the course", names)
         return cls(
             found.count("count"),
-            found["joined"],
-            {node: tuple((start, end) for start, end in spans) for node, spans in found["spans"].items()},
-            tuple((start, number) for start, number in found["topologies"]),
-            tuple((start, number) for start, number in found["images"]),
-            tuple(found["left_out"]),
-            tuple(found["gone"]),
+            {parse_node(node): parse_organisation(owner) for node, owner in _object(found["joined"])},
+            {parse_node(node): tuple(map(_span, _list(spans))) for node, spans in _object(found["spans"])},
+            tuple(map(_pair, _list(found["topologies"]))),
+            tuple(map(_pair, _list(found["images"]))),
+            tuple(map(parse_node, _list(found["left_out"]))),
+            tuple(map(parse_organisation, _list(found["gone"]))),
         )
 
     def to_dict(self) -> dict[str, Record]:
@@ -135,6 +137,30 @@ class Course:
         gone = {*self.gone, subject["organisation"]} if subject["whole"] else {*self.gone}
         left_out = {*self.left_out, *subject["nodes"]}
         return replace(made, left_out=tuple(sorted(left_out)), gone=tuple(sorted(gone)))
+
+
+def _object(value: Any) -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        raise RecordError("RECORD_VALUE", "a part of the course is not an object")
+    return value.items()
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise RecordError("RECORD_VALUE", "a part of the course is not a list")
+    return value
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise RecordError("RECORD_VALUE", "an entry of the course is not a pair")
+    return check_counter(value[0], "an iteration"), check_counter(value[1], "a number")
+
+
+def _span(value: Any) -> Span:
+    if isinstance(value, list) and len(value) == 2 and value[1] is None:
+        return check_counter(value[0], "an iteration"), None
+    return _pair(value)
 
 
 def holding(schedule: Schedule, iteration: int, since: int = 0) -> tuple[int, int] | None:
