@@ -68,9 +68,8 @@ def estimator(creator):
     return Estimator(EstimatorId(creator, 1), LEAF)
 
 
-def image(repository="registry/learner", description=""):
-    digest = Digest.of(b"")
-    return Image("a", "1", digest, digest, repository, description)
+def image(repository="registry/learner", description="", image_id=b"configuration"):
+    return Image("a", "1", Digest.of(b"manifest"), Digest.of(image_id), repository, description)
 
 
 def specification(**changes):
@@ -134,6 +133,7 @@ TRIGGERS = {
     "KEY_TEXT": lambda: VerifyKey.parse(""),
     "KEY_WEAK": lambda: VerifyKey(bytes(32)),
     "IMAGE_REPOSITORY": lambda: image(repository="learner"),
+    "IMAGE_ONE_DIGEST": lambda: image(image_id=b"manifest").check_registrable(),
     "IMAGE_TEXT": lambda: image(description="\0"),
     "PROCESS_FIELDS": lambda: specification(surplus=1),
     "PROCESS_VALUE": lambda: specification(task_seconds=0),
