@@ -220,12 +220,14 @@ class Inquiry(Generic[T]):
 
     def _undecided(self) -> Undecided:
         said = [
-            PeerDetail(link.peer.address, link.peer.msp, statement.words)
-            for link, statement in self._last.items()
+            PeerDetail(link.peer.address, link.peer.msp, self._last[link].words)
+            for link in self._links
+            if link in self._last
         ]
         untrue = [
-            PeerDetail(link.peer.address, link.peer.msp, f"untrue: {why}")
-            for link, why in self._untrue.items()
+            PeerDetail(link.peer.address, link.peer.msp, f"untrue: {self._untrue[link]}")
+            for link in self._links
+            if link in self._untrue
         ]
         failed = [(link, self._failed[link]) for link in self._links if link in self._failed]
         return Undecided(said, untrue, failed, self._contradictory())
