@@ -240,9 +240,11 @@ class Members:
 def _certificate(pem: bytes) -> x509.Certificate:
     try:
         certificate = x509.load_pem_x509_certificate(pem)
-        certificate.extensions  # noqa: B018 - parsed when asked for
+        # Parts are parsed when they are first asked for: all of them here, where a failure is expected.
+        for part in ("extensions", "subject", "issuer", "not_valid_before_utc", "not_valid_after_utc"):
+            getattr(certificate, part)
         certificate.public_key()
-    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:
         raise UntrustedError(f"it is no certificate: {str(error)[:80]}") from error
     return certificate
 
