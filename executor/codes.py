@@ -25,6 +25,10 @@ USAGE: Rows = {
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
+    "HFC_CHANGED": (
+        "Let nobody else write there (chmod go-w), or remove it, so that it is made again from locked "
+        f"packages, {_GATEWAY}"
+    ),
     "HFC_HASH": f"Do not install them; use another package index, {_GATEWAY}",
     "HFC_INSTALL": {
         "": f"See that the package index can be reached (PIP_INDEX_URL, HTTPS_PROXY), {_GATEWAY}",

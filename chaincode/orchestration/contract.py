@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
-from chaincode.common.calls import EXECUTION_RECORD
+from chaincode.common.calls import EXECUTION_RECORD, bind_initial
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
@@ -20,7 +20,7 @@ from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.process import Specification
 from protocol.agreement.step import VERSION
-from protocol.errors import AccessError, ProcessError, StateError
+from protocol.errors import ProcessError, StateError
 from protocol.identifiers import check_counter
 from protocol.ledger import keys
 from protocol.ledger.common import ReasonedProvenance
@@ -103,6 +103,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
         check_images(ctx, found.specification)
+        bind_initial(ctx, found.specification)
         found.change(started=provenance(ctx))
         found.save(ctx)
         self.announce(ctx, "ProcessStarted", {"process": process})
@@ -141,11 +142,9 @@ class OrchestrationContract(Changes, ProcessQueries):
         return found.record
 
     @submit
-    @allow(Role.NODE)
+    @allow(Role.NODE, through=EXECUTION_RECORD)
     def advance(self, ctx: Context, process: str, node: str, iteration: int) -> None:
         """Write that a node has completed an iteration; for execution-record's Complete, not for clients."""
-        if ctx.addressed != EXECUTION_RECORD:
-            raise AccessError("ACCESS_CHAINCODE", f"Advance is for {EXECUTION_RECORD} alone")
         found = Process.load(ctx, process)
         found.need_running()
         plan = found.plan

@@ -49,7 +49,7 @@ def network(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     with (shared / "network.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "network.up").exists():
-            done("network/up.sh", seconds=1800)
+            done("network/up.sh", "--probe", seconds=1800)
             (shared / "network.up").touch()
 
 

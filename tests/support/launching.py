@@ -2,7 +2,6 @@
 
 import functools
 import json
-import signal
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,11 +50,7 @@ PATIENCE = "180"
 def launch(process: str, *arguments: str, organisation: str = "org1", **environment: str) -> Ran:
     """Run `executor launch --json` in this process, which costs a launch less and lets a test step in."""
     words = ["launch", "--process", process, "--organisation", organisation, "--timeout", PATIENCE, "--json"]
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        ran = CliRunner().invoke(main, [*words, *arguments], env={"ATTESTREE_IDENTITY": None, **environment})
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    ran = CliRunner().invoke(main, [*words, *arguments], env={"ATTESTREE_IDENTITY": None, **environment})
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return Ran(ran.exit_code, ran.stdout, ran.stderr)
@@ -150,7 +145,13 @@ def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
     for node in nodes:
         table = load_rows(Path(str(rows).format(node=node)), "Class").table
         members[node] = Member(Rows.of(table.X, table.y), Parameters(**options))
-    return simulate(members, Schedule(Topology(Kind.RING)), iterations=iterations, seed=SMALL["seed"])
+    return simulate(
+        members,
+        Schedule(Topology(Kind.RING)),
+        iterations=iterations,
+        seed=SMALL["seed"],
+        organisations={node: "org2" if node == NODES[-1] else "org1" for node in nodes},
+    )
 
 
 def digest_of(ensemble: Ensemble) -> Digest:

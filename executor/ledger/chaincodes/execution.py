@@ -8,11 +8,12 @@ from executor.ledger.chaincodes.proxy import PAGE, Proxy, R, Submitted
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import MAX_PAGE, HistoryEntry
-from protocol.ledger.estimators import EstimatorEvidence, Lineage, SharedDigests, SharedEstimators
+from protocol.ledger.estimators import EstimatorEvidence, Lineage, SharedDigests, SharedEstimators, TwinRecord
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
     CompletionReceipt,
+    InitialRecord,
     Offers,
     RefusalRecord,
     ResultRecord,
@@ -91,6 +92,14 @@ class ExecutionRecord(Proxy):
         """Return the digests of up to 1000 estimators, and the ids of those that were never shared."""
         return self._evaluate(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
 
+    def initial_model(self, process: str) -> InitialRecord:
+        """Return which model a process started from, and who had access to it at the start."""
+        return self._evaluate(InitialRecord, "InitialModel", process)
+
+    def twins(self, process: str, digest: Digest | None = None) -> Iterator[TwinRecord]:
+        """Iterate over the shared trees of a process by digest, or over those of one digest."""
+        return self._items(TwinRecord, "Twins", process, "" if digest is None else digest)
+
     def lineage(self, process: str, estimator: EstimatorId) -> Lineage:
         """Trace an estimator: its origin, every SHARE that offered it, its takers, its models."""
         found = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, "")
@@ -107,9 +116,12 @@ class ExecutionRecord(Proxy):
         """Iterate over the changes of a task, slot, share, result or head, newest first."""
         return self._history(HISTORIES.get(kind, LedgerRecord), "History", kind, list(parts))
 
-    def open_task(self, task: TaskId, opening: Opening) -> Submitted[TaskRecord]:
-        """Commit to the key, code, parameters and inputs of a task before anything runs."""
-        return self._submit(TaskRecord, "OpenTask", *_parts(task), opening.to_dict())
+    def open_task(self, task: TaskId, opening: Opening, proof: bytes) -> Submitted[TaskRecord]:
+        """Commit to the key, code, parameters and inputs of a task before anything runs.
+
+        `proof` is the signature of the opening's key (`protocol.task.possession`).
+        """
+        return self._submit(TaskRecord, "OpenTask", *_parts(task), opening.to_dict(), proof.hex())
 
     def share(self, task: TaskId, share: bytes, signature: bytes) -> Submitted[ShareReceipt]:
         """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots."""

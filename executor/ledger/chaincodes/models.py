@@ -28,11 +28,11 @@ class Models(Proxy):
         """Return the ids and digests of a model's estimators."""
         return self._evaluate(ModelMembers, "Members", process, node)
 
-    def trees(self, process: str, node: str) -> Iterator[SharedEstimator]:
-        """Iterate over a model's trees in its order."""
+    def trees(self, process: str, node: str, used_by: str = "") -> Iterator[SharedEstimator]:
+        """Iterate over a model's trees in its order; `used_by` is a running process that started from it."""
         first, total = 0, 1
         while first < total:
-            answer = self._evaluate(ModelTrees, "Trees", process, node, first, PAGE)
+            answer = self._evaluate(ModelTrees, "Trees", process, node, first, PAGE, used_by)
             due = min(PAGE, answer.total - first)
             if len(answer.items) != due:
                 # Else a peer that promises trees and brings none would be asked for ever.

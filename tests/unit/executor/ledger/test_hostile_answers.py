@@ -21,7 +21,7 @@ FUNCTIONS = [
     for name in CONTRACTS
     if name != "probe"
     for function in contract(name).functions
-    if (name, function) not in {("orchestration", "Advance")}
+    if (name, function) not in {("orchestration", "Advance"), ("execution-record", "BindInitial")}
 ]
 READ_AS_RECORDS = [place for place in FUNCTIONS if place[1] != "metadata"]
 DEEP = 100_000

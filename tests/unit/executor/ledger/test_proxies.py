@@ -19,7 +19,7 @@ from protocol.ledger.models import ModelTrees
 from protocol.ledger.tasks import HISTORIES
 from protocol.task.opening import TaskId
 
-NOT_FOR_CLIENTS = {("orchestration", "Advance")}
+NOT_FOR_CLIENTS = {("orchestration", "Advance"), ("execution-record", "BindInitial")}
 DIGEST = Digest.of(b"x")
 ID = EstimatorId("node01", 7)
 TASK = TaskId("p", "node01", 3)
