@@ -199,6 +199,10 @@ TABLE: dict[str, Code] = {
     "SHARE_VERSION": Code(ShareError, "Ask the sender for share format v1; nothing else is ever loaded."),
     "SHARE_LENGTH": Code(ShareError, _SENDER),
     "SHARE_COUNT": Code(ShareError, "Share at most the number of estimators the process allows."),
+    "QUOTA_EXCEEDED": Code(
+        RecordError,
+        "The node did not apply the quota of its process: ask its organisation to replay the task.",
+    ),
     "SHARE_SIZE": Code(ShareError, "Share fewer or smaller estimators."),
     "SHARE_DUPLICATE": Code(ShareError, "Share each estimator once."),
     "SHARE_INPUT": Code(ShareError, "Give a sequence of Estimator values."),

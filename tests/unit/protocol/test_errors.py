@@ -15,6 +15,7 @@ from protocol.agreement.process import Specification
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.broker import frames
 from protocol.broker.messages import Request, Verb
+from protocol.defence import NOBODY, Quota
 from protocol.digest import Digest
 from protocol.errors import (
     TABLE,
@@ -123,6 +124,7 @@ TRIGGERS = {
     "SHARE_VERSION": lambda: share(bytes(3)),
     "SHARE_LENGTH": lambda: share(b""),
     "SHARE_COUNT": lambda: share(b"\x01\x02\x00"),
+    "QUOTA_EXCEEDED": lambda: Quota("a", NOBODY, 1.0).check((EstimatorId("b", 1), EstimatorId("b", 2)), 2),
     "SHARE_SIZE": lambda: share(bytes(101)),
     "SHARE_DUPLICATE": lambda: Share((Estimator(EstimatorId("a", 1), LEAF),) * 2),
     "SHARE_INPUT": lambda: share("text"),
