@@ -158,6 +158,22 @@ def test_two_agreements_in_one_block_do_not_both_miss_each_other(consortium):
     assert consortium.agree(consortium.admin3, ask)["change"] == 0
 
 
+def test_h5_a_task_reads_no_more_however_often_the_process_has_changed(consortium):
+    for kind in ("ring", "full", "ring", "disconnected"):
+        ask = consortium.scientist1.submit(HERE, "ChangeTopology", P, 2, {"kind": kind})
+        for member in (consortium.admin2, consortium.admin3):
+            consortium.agree(member, ask)
+    read = [
+        sorted(
+            key.split("\0")[1]
+            for _, key in consortium.admin1.endorse(HERE, "TaskContext", P, "node01", at).reads
+        )
+        for at in (1, 2)
+    ]
+    assert read == [["process", "progress"], ["change", "process", "progress"]]
+    assert consortium.context("node01", 2)["neighbours"] == []
+
+
 # Images
 
 
