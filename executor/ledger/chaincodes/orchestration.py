@@ -47,15 +47,15 @@ class Orchestration(Proxy):
 
     def asks(self, process: str) -> Iterator[AskStatus]:
         """Iterate over the changes that are asked for and do not hold."""
-        return self._items(AskStatus, "Asks", process)
+        return self._agreed_items(AskStatus, "Asks", process)
 
     def changes(self, process: str) -> Iterator[ChangeRecord]:
         """Iterate over the changes that hold, in the order in which they came to."""
-        return self._items(ChangeRecord, "Changes", process)
+        return self._agreed_items(ChangeRecord, "Changes", process)
 
     def votes(self, process: str) -> ProcessVotes:
         """Return the votes to give a process up, and to leave out who is silent."""
-        return self._evaluate(ProcessVotes, "Votes", process)
+        return self._agreed(ProcessVotes, "Votes", process)
 
     def task_context(self, task: TaskId) -> TaskContext:
         """Return all that a task is checked against; an answer about another task would become that task."""
