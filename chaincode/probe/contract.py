@@ -5,13 +5,14 @@ import hashlib
 from itertools import islice
 from typing import Any
 
-from chaincode.shim import Context, Contract, KeyValue, RefusalError, composite_key, evaluate, submit
+from chaincode.probe.private import PrivateProbe
+from chaincode.shim import Context, KeyValue, RefusalError, composite_key, evaluate, submit
 
 MAX_KEYS = 100_000
 MAX_FILL = 96 * 1024 * 1024
 
 
-class Probe(Contract):
+class Probe(PrivateProbe):
     """Stores what it is given and tells what it sees; it protects nothing, so never keep anything in it."""
 
     name = "probe"
