@@ -128,8 +128,8 @@ class ModelContract(LedgerContract):
         """Let an organisation read a model, by its owner; returns who has access.
 
         `expires` is a time in UTC such as 2027-01-31T00:00:00Z; without it the grant holds until revoked.
-        The time of a read is what its reader claims, so an expiry is a rule for honest readers, and a
-        revocation one for all.
+        The time of a read is what its reader claims, so an expiry is a rule for honest readers. A
+        revocation ends what this chaincode answers; peers keep the trees that they hold.
         """
         record = access.grant(ctx, access.find_access(ctx, process, node), organisation, expires)
         return self._changed(ctx, "AccessGranted", record)
