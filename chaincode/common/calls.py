@@ -6,7 +6,7 @@ from typing import Any
 
 from chaincode.shim import Context
 from protocol.identifiers import EstimatorId
-from protocol.ledger.estimators import SharedEstimators
+from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.models import ModelMembers, ModelUses
 from protocol.ledger.processes import ModelContext, TaskContext
@@ -50,6 +50,12 @@ def shared_estimators(ctx: Context, process: str, ids: Sequence[EstimatorId]) ->
     """Ask the execution record for estimators by id."""
     asked = json.dumps([str(estimator_id) for estimator_id in ids])
     return SharedEstimators.from_dict(_call(ctx, EXECUTION_RECORD, "Estimators", process, asked))
+
+
+def shared_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> SharedDigests:
+    """Ask the execution record for the digests of estimators."""
+    asked = json.dumps([str(estimator_id) for estimator_id in ids])
+    return SharedDigests.from_dict(_call(ctx, EXECUTION_RECORD, "Digests", process, asked))
 
 
 def model_members(ctx: Context, process: str, node: str) -> ModelMembers:

@@ -20,7 +20,7 @@ from protocol.digest import Digest
 from protocol.errors import SignatureError, StateError
 from protocol.ledger import keys
 from protocol.ledger.common import ImageVersion, Signed
-from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TreeRecord
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
@@ -59,6 +59,7 @@ class ExecutionRecordContract(Closures, TaskQueries):
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
         "task": TaskRecord,
         "estimator": EstimatorRecord,
+        "sharedtree": TreeRecord,
         "slot": SlotRecord,
         "share": ShareRecord,
         "result": ResultRecord,

@@ -1,5 +1,7 @@
 """Where an estimator came from and where it went, from the index that shares, results and models leave."""
 
+from collections.abc import Iterator
+
 from chaincode.common import read, stored_page
 from chaincode.common.calls import model_uses
 from chaincode.common.records import parse
@@ -16,9 +18,13 @@ from protocol.ledger.estimators import (
     OfferRecord,
     OfferTrace,
     TakenRecord,
+    Taker,
 )
 from protocol.ledger.tasks import TaskRecord
 from protocol.task.opening import TaskId
+
+MAX_READERS = 1000
+"""How many recipients one page asks about; its bookmark leads on from there."""
 
 
 def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: str) -> Lineage:
@@ -30,7 +36,10 @@ def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: 
     if origin is None:
         raise StateError("ESTIMATOR_UNKNOWN", f"no task of {process} announced or shared {wanted}")
     parts = (process, wanted.creator, keys.counter_text(wanted.counter))
-    offers = stored_page(ctx, ("offer", *parts), size, bookmark, OfferRecord)
+    page = stored_page(ctx, ("offer", *parts), size, bookmark, OfferRecord)
+    offers = _with_recipients(ctx, process, page.items)
+    kept = _within_reach(offers)
+    following = page.bookmark if len(kept) == len(offers) else _bookmark(process, wanted, offers[len(kept)])
     task = find_task(ctx, TaskId(process, wanted.creator, origin.iteration))
     opening = None if task is None else task.opening
     return Lineage(
@@ -44,9 +53,9 @@ def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: 
         image=_image(task),
         public_key=None if opening is None else opening.public_key,
         shared=shared is not None,
-        offers=_with_recipients(ctx, process, offers.items),
-        bookmark=offers.bookmark,
-        taken=tuple(parse(item.value, TakenRecord) for item in ctx.partial("taken", parts)),
+        offers=kept,
+        bookmark=following,
+        taken=tuple(taker for offer in kept for taker in _takers(ctx, process, offer)),
         models=model_uses(ctx, process, wanted).models,
     )
 
@@ -68,3 +77,25 @@ def _with_recipients(ctx: Context, process: str, offers: tuple[OfferRecord, ...]
         )
         for offer in offers
     )
+
+
+def _within_reach(offers: tuple[OfferTrace, ...]) -> tuple[OfferTrace, ...]:
+    """Return the first offers, at least one, whose recipients are not too many to ask about."""
+    readers = 0
+    for number, offer in enumerate(offers):
+        readers += len(offer.recipients)
+        if number and readers > MAX_READERS:
+            return offers[:number]
+    return offers
+
+
+def _bookmark(process: str, wanted: EstimatorId, offer: OfferTrace) -> str:
+    return str(keys.parse(keys.offer(process, wanted, offer.sender, offer.iteration)))
+
+
+def _takers(ctx: Context, process: str, offer: OfferTrace) -> Iterator[Taker]:
+    """Find who took what stood at this place of the share, in whichever iteration it read it."""
+    for item in ctx.partial("taken", (process, offer.sender, keys.counter_text(offer.iteration))):
+        found = parse(item.value, TakenRecord)
+        if offer.place in found.places:
+            yield Taker(found.node, found.iteration)

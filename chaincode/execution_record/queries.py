@@ -1,6 +1,7 @@
 """The functions of the execution record that read: an auditor's questions, and what a running task needs."""
 
 from dataclasses import fields
+from typing import Any
 
 from chaincode.common import (
     DEFAULT_PAGE,
@@ -9,18 +10,31 @@ from chaincode.common import (
     history_page,
     page,
     read,
-    read_many,
     stored_page,
 )
 from chaincode.common.calls import MODEL, model_context, task_context
+from chaincode.common.trees import read_trees
 from chaincode.execution_record.lineage import trace
-from chaincode.execution_record.store import find_head, find_result, find_share, find_shares, get_task
+from chaincode.execution_record.store import (
+    find_digests,
+    find_head,
+    find_result,
+    find_share,
+    find_shares,
+    get_task,
+)
 from chaincode.shim import Context, RefusalError, evaluate
 from protocol.errors import IdentifierError, StateError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.ledger import keys
-from protocol.ledger.common import MAX_PAGE, History, Page
-from protocol.ledger.estimators import EstimatorRecord, Lineage, SharedEstimators
+from protocol.ledger.common import MAX_PAGE, EnsembleMember, History, Page
+from protocol.ledger.estimators import (
+    EstimatorEvidence,
+    EstimatorRecord,
+    Lineage,
+    SharedDigests,
+    SharedEstimators,
+)
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
@@ -47,8 +61,9 @@ class TaskQueries(LedgerContract):
         """Return a task with what it offered (`offered`) and what it came to (`outcome`)."""
         task_id = TaskId(process, node, iteration)
         task = get_task(ctx, task_id)
-        stored = {field.name: getattr(task, field.name) for field in fields(task)}
-        return TaskEvidence(**stored, offered=find_share(ctx, task_id), outcome=find_result(ctx, task_id))
+        return TaskEvidence(
+            **_stored(task), offered=find_share(ctx, task_id), outcome=find_result(ctx, task_id)
+        )
 
     @evaluate
     def list_tasks(
@@ -142,13 +157,15 @@ class TaskQueries(LedgerContract):
         return found
 
     @evaluate
-    def estimator(self, ctx: Context, process: str, estimator: str) -> EstimatorRecord:
+    def estimator(self, ctx: Context, process: str, estimator: str) -> EstimatorEvidence:
         """Return an estimator with its tree in base64 and its origin, to members of the consortium."""
         _check_reader(ctx, process)
-        found = read(ctx, keys.estimator(process, EstimatorId.parse(estimator)), EstimatorRecord)
-        if found is None:
+        wanted = EstimatorId.parse(estimator)
+        found = read(ctx, keys.estimator(process, wanted), EstimatorRecord)
+        (tree,) = read_trees(ctx, [keys.sharedtree(process, wanted)])
+        if found is None or tree is None:
             raise StateError("ESTIMATOR_UNKNOWN", f"{estimator} was never shared in {process}")
-        return found
+        return EstimatorEvidence(**_stored(found), tree=tree.tree)
 
     @evaluate
     def estimators(self, ctx: Context, process: str, ids: list[str]) -> SharedEstimators:
@@ -157,13 +174,21 @@ class TaskQueries(LedgerContract):
         `missing` lists those that were never shared in the process.
         """
         _check_reader(ctx, process)
-        if len(ids) > MAX_PAGE:
-            raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_PAGE} estimators")
-        wanted = [EstimatorId.parse(text) for text in ids]
-        found = read_many(ctx, [keys.estimator(process, id_) for id_ in wanted], EstimatorRecord)
+        wanted = _ids(ids)
+        found = read_trees(ctx, [keys.sharedtree(process, id_) for id_ in wanted])
         return SharedEstimators(
             tuple(record.shared for record in found if record is not None),
             tuple(id_ for id_, record in zip(wanted, found, strict=True) if record is None),
+        )
+
+    @evaluate
+    def digests(self, ctx: Context, process: str, ids: list[str]) -> SharedDigests:
+        """Return the digests of up to 1000 estimators; `missing` lists those that were never shared."""
+        wanted = _ids(ids)
+        found = find_digests(ctx, parse_process(process), wanted)
+        return SharedDigests(
+            tuple(EnsembleMember(id_, found[id_]) for id_ in wanted if id_ in found),
+            tuple(id_ for id_ in wanted if id_ not in found),
         )
 
     @evaluate
@@ -186,6 +211,17 @@ class TaskQueries(LedgerContract):
         process is the orchestration chaincode's.
         """
         return history_page(ctx, _key_of(kind, parts), size, bookmark, HISTORIES[kind])
+
+
+def _stored(record: LedgerRecord) -> dict[str, Any]:
+    """Return the fields of a record by name, for an answer that has more."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}  # type: ignore[arg-type]
+
+
+def _ids(texts: list[str]) -> list[EstimatorId]:
+    if len(texts) > MAX_PAGE:
+        raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_PAGE} estimators")
+    return [EstimatorId.parse(text) for text in texts]
 
 
 def _prefix(kind: str, process: str, node: str) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
     before = initial if head is None else _ensemble_after(ctx, task, head)
     agreed = context.parameters.agreed
     created = _check_created(ctx, task, result, following, agreed.n_new)
-    taken = _check_slots(ctx, task, result, context, initial)
+    taken, places = _check_slots(ctx, task, result, context)
     ensemble = _check_ensemble(result, {**before, **taken, **created}, agreed.n_max)
-    return CheckedResult(created, taken, ensemble)
+    return CheckedResult(created, ensemble, places)
 
 
 def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: int, n_new: int) -> Members:
@@ -62,19 +62,30 @@ def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: in
 
 
 def _check_slots(
-    ctx: Context, task: TaskId, result: TaskResult, context: TaskContext, initial: Members
-) -> Members:
+    ctx: Context, task: TaskId, result: TaskResult, context: TaskContext
+) -> tuple[Members, tuple[tuple[SlotRead, tuple[int, ...]], ...]]:
+    """Return what was taken with the digests of the shares it came from, and its ranks in each of them."""
     shares = find_shares(ctx, task.process, [(slot.iteration, slot.sender) for slot in result.slots])
+    taken: Members = {}
+    places: list[tuple[SlotRead, tuple[int, ...]]] = []
     for slot in result.slots:
-        _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
+        share = _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
+        ranks = {member.id: rank for rank, member in enumerate(share.estimators)}
+        offered = {member.id: member.digest for member in share.estimators}
+        foreign = sorted({*slot.taken, *(refused for refused, _ in slot.refused)} - offered.keys())
+        if foreign:
+            raise StateError(
+                "RESULT_SLOT", f"{slot.sender} in iteration {slot.iteration} did not offer {_list(foreign)}"
+            )
+        taken |= {estimator_id: offered[estimator_id] for estimator_id in slot.taken}
+        if slot.taken:
+            places.append((slot, tuple(ranks[estimator_id] for estimator_id in slot.taken)))
     if context.synchronous:
         _check_all_read(ctx, task, result, context)
-    taken = sorted({estimator_id for slot in result.slots for estimator_id in slot.taken})
-    known = {**initial, **find_digests(ctx, task.process, taken)}
-    return {estimator_id: known[estimator_id] for estimator_id in taken}
+    return taken, tuple(places)
 
 
-def _check_slot(task: TaskId, slot: SlotRead, share: ShareRecord | None, context: TaskContext) -> None:
+def _check_slot(task: TaskId, slot: SlotRead, share: ShareRecord | None, context: TaskContext) -> ShareRecord:
     place = f"{slot.sender} in iteration {slot.iteration}"
     if share is None or task.node not in share.recipients:
         raise StateError("RESULT_SLOT", f"{place} offered {task.node} nothing")
@@ -82,10 +93,7 @@ def _check_slot(task: TaskId, slot: SlotRead, share: ShareRecord | None, context
         raise StateError("RESULT_SLOT", f"the slot of {place} was read in iteration {task.iteration}")
     if slot.share != share.signed.payload_digest:
         raise StateError("RESULT_SLOT", f"{place} offered {share.signed.payload_digest}, not {slot.share}")
-    named = (*slot.taken, *(estimator_id for estimator_id, _ in slot.refused))
-    foreign = sorted(set(named) - set(share.ids))
-    if foreign:
-        raise StateError("RESULT_SLOT", f"{place} did not offer {_list(foreign)}")
+    return share
 
 
 def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: TaskContext) -> None:

@@ -1,13 +1,14 @@
 """The execution record's part of the ledger: what is read, and what a share or a result leaves there."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from chaincode.common.calls import model_members
-from chaincode.common.records import MAX_RECORD_BYTES, provenance, read, read_many, write
+from chaincode.common.records import provenance, read, read_many, write
+from chaincode.common.trees import write_tree
 from chaincode.shim import Context
-from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
@@ -18,7 +19,6 @@ from protocol.ledger.estimators import (
     EstimatorRecord,
     OfferRecord,
     TakenRecord,
-    encode_tree,
 )
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import Raw
@@ -31,7 +31,7 @@ from protocol.ledger.tasks import (
     TaskRecord,
 )
 from protocol.task.opening import TaskId
-from protocol.task.result import TaskResult
+from protocol.task.result import SlotRead, TaskResult
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share
 
@@ -41,11 +41,12 @@ Members: TypeAlias = dict[EstimatorId, Digest]
 
 @dataclass(frozen=True, slots=True)
 class CheckedResult:
-    """A result that fits: its created estimators, what it took, and its ensemble, with digests."""
+    """A result that fits: its created estimators and its ensemble with digests, and what it took."""
 
     created: Members
-    taken: Members
     ensemble: Members
+    places: tuple[tuple[SlotRead, tuple[int, ...]], ...]
+    """The slots it took something from, with the ranks of that in the share."""
 
 
 def find_task(ctx: Context, task: TaskId) -> TaskRecord | None:
@@ -125,9 +126,17 @@ def write_share(
     signed = _signed(task.share)
     for estimator in new:
         write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
-    created = tuple(estimator.id for estimator in new)
+        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator)
     offered = ShareRecord(
-        process, sender, iteration, task.organisation, share.ids, created, recipients, signed
+        process=process,
+        node=sender,
+        iteration=iteration,
+        organisation=task.organisation,
+        attempt=task.attempt,
+        estimators=tuple(EnsembleMember(item.id, item.tree.digest) for item in share.estimators),
+        created=tuple(estimator.id for estimator in new),
+        recipients=recipients,
+        signed=signed,
     )
     write(ctx, keys.share(process, iteration, sender), offered)
     for recipient in recipients:
@@ -162,8 +171,9 @@ def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: Ch
     write(ctx, keys.head(process, node), head)
     for estimator_id, digest in checked.created.items():
         write(ctx, keys.creation(process, estimator_id), CreationRecord(digest, iteration))
-    for estimator_id in checked.taken:
-        write(ctx, keys.taken(process, estimator_id, node), TakenRecord(node, iteration))
+    for slot, places in checked.places:
+        key = keys.taken(process, slot.sender, slot.iteration, node, iteration)
+        write(ctx, key, TakenRecord(node, iteration, places))
     return head
 
 
@@ -196,7 +206,6 @@ def _estimator(task: TaskRecord, estimator: Estimator, signed: Signed) -> Estima
         n_nodes=tree.n_nodes,
         depth=tree.depth,
         bytes=len(tree.to_bytes()),
-        tree=encode_tree(tree),
         by=signed.by,
     )
 
@@ -215,6 +224,5 @@ def _digests(ids: Sequence[EstimatorId], values: Sequence[bytes | None]) -> Memb
     found = {}
     for estimator_id, raw in zip(ids, values, strict=True):
         if raw is not None:
-            record: Any = canonical.decode(raw, max_bytes=MAX_RECORD_BYTES)
-            found[estimator_id] = Digest.parse(record["digest"])
+            found[estimator_id] = Digest.parse(json.loads(raw)["digest"])
     return found

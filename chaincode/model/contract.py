@@ -13,11 +13,11 @@ from chaincode.common import (
     page,
     provenance,
     read,
-    read_many,
     write,
 )
 from chaincode.common.calls import last_result, model_context, shared_estimators
 from chaincode.common.records import parse
+from chaincode.common.trees import read_trees
 from chaincode.model import access
 from chaincode.model.publication import (
     ModelPublication,
@@ -33,7 +33,7 @@ from protocol.fields import Fields
 from protocol.identifiers import EstimatorId, parse_process
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE, History, Page
-from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.estimators import SharedEstimator, TreeRecord
 from protocol.ledger.models import (
     AccessRecord,
     MemberRecord,
@@ -42,7 +42,6 @@ from protocol.ledger.models import (
     ModelRecord,
     ModelTrees,
     ModelUses,
-    TreeRecord,
 )
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.record import VERSION, LedgerRecord
@@ -243,10 +242,6 @@ def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[Sh
     if shared:
         answer = shared_estimators(ctx, model.process, shared)
         found = {estimator.id: estimator for estimator in answer.estimators}
-    records = read_many(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept], TreeRecord)
-    found |= {
-        record.id: SharedEstimator(record.id, record.digest, record.tree)
-        for record in records
-        if record is not None
-    }
+    records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept])
+    found |= {record.id: record.shared for record in records if record is not None}
     return tuple(found[estimator_id] for estimator_id in ids)

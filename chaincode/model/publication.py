@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from chaincode.common import write
-from chaincode.common.calls import shared_estimators, task_context
+from chaincode.common.calls import shared_digests, task_context
+from chaincode.common.trees import write_tree
 from chaincode.shim import Context
 from protocol.agreement.lifecycle import ProcessState
 from protocol.digest import Digest
@@ -11,8 +12,7 @@ from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE
-from protocol.ledger.estimators import encode_tree
-from protocol.ledger.models import MemberRecord, TreeRecord
+from protocol.ledger.models import MemberRecord
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.tasks import ResultRecord
 from protocol.task.opening import TaskId
@@ -79,8 +79,7 @@ def trees_to_store(
 def write_trees(ctx: Context, process: str, node: str, trees: tuple[Estimator, ...]) -> None:
     """Store trees along with the model."""
     for estimator in trees:
-        record = TreeRecord(estimator.id, estimator.tree.digest, encode_tree(estimator.tree))
-        write(ctx, keys.tree(process, estimator.id, node), record)
+        write_tree(ctx, keys.tree(process, estimator.id, node), estimator)
 
 
 def write_members(ctx: Context, process: str, node: str, result: ResultRecord) -> None:
@@ -92,5 +91,5 @@ def write_members(ctx: Context, process: str, node: str, result: ResultRecord) -
 def _missing(ctx: Context, process: str, ids: list[EstimatorId]) -> list[EstimatorId]:
     missing: list[EstimatorId] = []
     for first in range(0, len(ids), MAX_PAGE):
-        missing += shared_estimators(ctx, process, ids[first : first + MAX_PAGE]).missing
+        missing += shared_digests(ctx, process, ids[first : first + MAX_PAGE]).missing
     return missing

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import EstimatorId
-from protocol.ledger.common import ImageVersion, Provenance
+from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.record import ABSENT, LedgerRecord
 from protocol.signing import VerifyKey
 from protocol.trees.estimator import Estimator
@@ -47,8 +47,20 @@ class SharedEstimator(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRecord(SharedEstimator):
+    """The bytes of a tree, apart from all records about it, so that these are small."""
+
+    versioned: ClassVar[bool] = True
+
+    @property
+    def shared(self) -> SharedEstimator:
+        """The estimator as the ledger hands it out."""
+        return SharedEstimator(self.id, self.digest, self.tree)
+
+
+@dataclass(frozen=True, slots=True)
 class EstimatorRecord(LedgerRecord):
-    """An estimator, stored once under its creator's id, with where it comes from."""
+    """An estimator, stored once under its creator's id: where it comes from, and the digest of its tree."""
 
     versioned: ClassVar[bool] = True
 
@@ -62,13 +74,14 @@ class EstimatorRecord(LedgerRecord):
     n_nodes: Annotated[int, "the nodes of the tree, leaves included"]
     depth: Annotated[int, "its depth"]
     bytes: Annotated[int, "its size"]
-    tree: Annotated[str, "the bytes of the tree (estimator-v1) in base64"]
     by: Annotated[Provenance, "who shared it first"]
 
-    @property
-    def shared(self) -> SharedEstimator:
-        """The estimator without its origin."""
-        return SharedEstimator(self.id, self.digest, self.tree)
+
+@dataclass(frozen=True, slots=True)
+class EstimatorEvidence(EstimatorRecord):
+    """An estimator with its tree."""
+
+    tree: Annotated[str, "the bytes of the tree (estimator-v1) in base64"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,14 @@ class SharedEstimators(LedgerRecord):
     """Estimators by id, and those that were never shared."""
 
     estimators: Annotated[tuple[SharedEstimator, ...], "those that are on the ledger, in the order asked for"]
+    missing: Annotated[tuple[EstimatorId, ...], "those that were never shared in the process"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDigests(LedgerRecord):
+    """The digests of estimators by id, and those that were never shared."""
+
+    estimators: Annotated[tuple[EnsembleMember, ...], "those that are on the ledger, in the order asked for"]
     missing: Annotated[tuple[EstimatorId, ...], "those that were never shared in the process"]
 
 
@@ -109,12 +130,21 @@ class OfferTrace(OfferRecord):
 
 @dataclass(frozen=True, slots=True)
 class TakenRecord(LedgerRecord):
-    """That a node took an estimator from a slot."""
+    """What a node took when it read a share: one record for each slot that was read, however many trees."""
 
     versioned: ClassVar[bool] = True
 
+    node: Annotated[str, "who took"]
+    iteration: Annotated[int, "in which iteration of its own"]
+    places: Annotated[tuple[int, ...], "the ranks in the share of what was taken, from 0"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taker(LedgerRecord):
+    """That a node took an estimator from a slot."""
+
     node: Annotated[str, "who took it"]
-    iteration: Annotated[int, "when last"]
+    iteration: Annotated[int, "in which iteration of its own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,5 +172,5 @@ class Lineage(LedgerRecord):
     shared: Annotated[bool, "whether it was ever shared"]
     offers: Annotated[tuple[OfferTrace, ...], "every SHARE that offered it, page by page"]
     bookmark: Annotated[str, "where the next page of offers begins; empty after the last"]
-    taken: Annotated[tuple[TakenRecord, ...], "who took it"]
+    taken: Annotated[tuple[Taker, ...], "who took it from these offers"]
     models: Annotated[tuple[str, ...], "the nodes whose published models hold it"]

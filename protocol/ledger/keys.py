@@ -63,6 +63,11 @@ def estimator(process: str, estimator_id: EstimatorId) -> str:
     return _build("estimator", process, estimator_id.creator, estimator_id.counter)
 
 
+def sharedtree(process: str, estimator_id: EstimatorId) -> str:
+    """The key of the bytes of a shared estimator's tree, apart from its record, which is read far oftener."""
+    return _build("sharedtree", process, estimator_id.creator, estimator_id.counter)
+
+
 def slot(process: str, recipient: str, sender: str) -> str:
     """The key of what one sender offers one recipient, written by that sender alone."""
     return _build("slot", process, recipient, sender)
@@ -98,9 +103,9 @@ def offer(process: str, estimator_id: EstimatorId, sender: str, iteration: int) 
     return _build("offer", process, estimator_id.creator, estimator_id.counter, sender, iteration)
 
 
-def taken(process: str, estimator_id: EstimatorId, node: str) -> str:
-    """The key of the fact that a node took an estimator, for lineage."""
-    return _build("taken", process, estimator_id.creator, estimator_id.counter, node)
+def taken(process: str, sender: str, iteration: int, node: str, reading: int) -> str:
+    """The key of what a node took from the share of a sender's iteration when it read it, for lineage."""
+    return _build("taken", process, sender, iteration, node, reading)
 
 
 def refusal(process: str, node: str, iteration: int, attempt: int) -> str:
@@ -203,6 +208,7 @@ _KIND_OF_PART = {
     "recipient": _NODE,
     "sender": _NODE,
     "iteration": _COUNTER,
+    "reading": _COUNTER,
     "counter": _COUNTER,
     "attempt": _COUNTER,
     "digest": _PartKind(_check_digest, _check_digest),
@@ -214,6 +220,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "progress": ("process", "node"),
     "task": ("process", "node", "iteration"),
     "estimator": ("process", "creator", "counter"),
+    "sharedtree": ("process", "creator", "counter"),
     "slot": ("process", "recipient", "sender"),
     "model": ("process", "node"),
     "head": ("process", "node"),
@@ -221,7 +228,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "result": ("process", "iteration", "node"),
     "creation": ("process", "creator", "counter"),
     "offer": ("process", "creator", "counter", "sender", "iteration"),
-    "taken": ("process", "creator", "counter", "node"),
+    "taken": ("process", "sender", "iteration", "node", "reading"),
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
     "access": ("process", "node"),

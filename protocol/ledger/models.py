@@ -99,13 +99,6 @@ class AccessRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeRecord(SharedEstimator):
-    """A tree of a model that was never shared in the process."""
-
-    versioned: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True)
 class MemberRecord(LedgerRecord):
     """That an estimator is in a node's model."""
 

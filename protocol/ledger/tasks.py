@@ -72,10 +72,16 @@ class ShareRecord(LedgerRecord):
     node: Annotated[str, "the node that offers"]
     iteration: Annotated[int, "the iteration"]
     organisation: Annotated[str, "the MSP id of the node"]
-    ids: Annotated[tuple[EstimatorId, ...], "the estimators offered, best first"]
+    attempt: Annotated[int, "which launch of the task offered them first"]
+    estimators: Annotated[tuple[EnsembleMember, ...], "what is offered, best first, with digests"]
     created: Annotated[tuple[EstimatorId, ...], "those of them that this share put on the ledger"]
     recipients: Annotated[tuple[str, ...], "the neighbours in this iteration"]
-    signed: Annotated[Signed, "the task key's signature"]
+    signed: Annotated[Signed, "the signature of that launch's key"]
+
+    @property
+    def ids(self) -> tuple[EstimatorId, ...]:
+        """The estimators offered, best first."""
+        return tuple(member.id for member in self.estimators)
 
 
 @dataclass(frozen=True, slots=True)

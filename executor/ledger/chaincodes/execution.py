@@ -8,7 +8,7 @@ from executor.ledger.chaincodes.proxy import PAGE, Proxy, R, Submitted
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import MAX_PAGE, HistoryEntry
-from protocol.ledger.estimators import EstimatorRecord, Lineage, SharedEstimators
+from protocol.ledger.estimators import EstimatorEvidence, Lineage, SharedDigests, SharedEstimators
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
@@ -70,9 +70,9 @@ class ExecutionRecord(Proxy):
         """Return the result of a node's last completed task."""
         return self._evaluate(ResultRecord, "LastResult", process, node)
 
-    def estimator(self, process: str, estimator: EstimatorId) -> EstimatorRecord:
+    def estimator(self, process: str, estimator: EstimatorId) -> EstimatorEvidence:
         """Return an estimator with its tree in base64 and its origin."""
-        return self._evaluate(EstimatorRecord, "Estimator", process, estimator)
+        return self._evaluate(EstimatorEvidence, "Estimator", process, estimator)
 
     def estimators(self, process: str, ids: Sequence[EstimatorId]) -> SharedEstimators:
         """Return estimators by id, and the ids of those that were never shared."""
@@ -87,12 +87,20 @@ class ExecutionRecord(Proxy):
             tuple(id_ for part in parts for id_ in part.missing),
         )
 
+    def digests(self, process: str, ids: Sequence[EstimatorId]) -> SharedDigests:
+        """Return the digests of up to 1000 estimators, and the ids of those that were never shared."""
+        return self._evaluate(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
+
     def lineage(self, process: str, estimator: EstimatorId) -> Lineage:
         """Trace an estimator: its origin, every SHARE that offered it, its takers, its models."""
         found = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, "")
         while found.bookmark:
             following = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, found.bookmark)
-            found = replace(following, offers=(*found.offers, *following.offers))
+            found = replace(
+                following,
+                offers=(*found.offers, *following.offers),
+                taken=(*found.taken, *following.taken),
+            )
         return found
 
     def history(self, kind: str, parts: Sequence[str]) -> Iterator[HistoryEntry[LedgerRecord]]:

@@ -193,6 +193,7 @@ class Story:
                 "standing": (name, "node01"),
                 "last_result": (name, "node01"),
                 "estimator": (name, ESTIMATOR),
+                "digests": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
                 "estimators": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
                 "lineage": (name, ESTIMATOR),
             },

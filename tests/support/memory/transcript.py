@@ -102,6 +102,7 @@ def run(peer):
         ("Standing", "node01"),
         ("LastResult", "node01"),
         ("Estimator", "node01/0000"),
+        ("Digests", ["node01/0000", "node02/0003"]),
         ("Estimators", ["node01/0000", "node02/0003"]),
         ("Lineage", "node01/0000"),
     ):

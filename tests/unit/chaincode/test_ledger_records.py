@@ -71,6 +71,7 @@ def calls(federation):
             "Standing": (process, "node01"),
             "LastResult": (process, "node01"),
             "Estimator": (process, estimator),
+            "Digests": (process, [estimator, "node01/9999"]),
             "Estimators": (process, [estimator, "node01/9999"]),
             "Lineage": (process, estimator),
             "History": ("task", [process, "node01", "0"]),

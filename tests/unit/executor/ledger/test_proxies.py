@@ -143,10 +143,10 @@ def test_a_lineage_has_the_offers_of_all_pages():
     whole = Lineage.from_dict(call_of("execution-record", "Lineage").answer)
     (offer,) = whole.offers
     later = replace(offer, iteration=offer.iteration + 1)
-    pages = [replace(whole, bookmark="a"), replace(whole, offers=(later,))]
+    pages = [replace(whole, bookmark="a"), replace(whole, offers=(later,), taken=whole.taken[:1])]
     transport = ScriptedTransport(*(page.to_dict() for page in pages))
     found = Ledger(transport).execution.lineage("p", ID)
-    assert found == replace(whole, offers=(offer, later))
+    assert found == replace(whole, offers=(offer, later), taken=(*whole.taken, whole.taken[0]))
     assert [arguments[-1] for _, _, arguments, _ in transport.asked] == ["", "a"]
 
 
