@@ -289,6 +289,10 @@ TABLE: dict[str, Code] = {
     "PAYLOAD_SIZE": Code(RecordError, "Send at most 1 MiB: fewer or smaller estimators."),
     "PAYLOAD_DIGEST": Code(RecordError, "Send the bytes whose digest was signed."),
     "PROCESS_NOT_RUNNING": Code(StateError, "Work on a process that runs; Status shows its state."),
+    "RECORD_UNVOUCHED": Code(
+        StateError,
+        "Ask the organisation named; others wrote in its name, and its node cannot go on from there.",
+    ),
     "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
     "TASK_EXPIRED": Code(StateError, "Launch the task again: it gets a new key and the same inputs."),
     "TASK_NOT_EXPIRED": Code(StateError, "Wait until the task's time is over, or let its node Fail it."),

@@ -107,7 +107,7 @@ class ExecutionRecordContract(Closures, TaskQueries):
             expires=time_text(ctx.time + timedelta(seconds=context.task_seconds)),
         )
         _claim_key(ctx, opened, commitment)
-        store.put_task(ctx, opened)
+        store.begin_task(ctx, opened, before)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
 

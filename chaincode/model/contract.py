@@ -16,6 +16,7 @@ from chaincode.common import (
     write,
 )
 from chaincode.common.calls import last_result, model_context, shared_estimators
+from chaincode.common.own import endorsement_by, seal
 from chaincode.common.records import parse
 from chaincode.common.trees import read_trees
 from chaincode.model import access
@@ -115,6 +116,8 @@ class ModelContract(LedgerContract):
         access.open_to_consortium(ctx, process, node, owner, context.consortium)
         write_trees(ctx, process, node, stored)
         write_members(ctx, process, node, result)
+        own = endorsement_by(ctx, self.name, owner)
+        seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
         payload = {"process": process, "node": node, "organisation": owner, "digest": digest}
         self.announce(ctx, "ModelPublished", {"version": VERSION, **payload, "estimators": len(estimators)})
         return record

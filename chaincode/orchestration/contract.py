@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
 from chaincode.common.calls import EXECUTION_RECORD
+from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
@@ -77,6 +78,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         if caller.organisation in found.record.accepted:
             raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has accepted {process}")
         found.change(accepted={**found.record.accepted, caller.organisation: provenance(ctx)})
+        vouch(ctx, caller.organisation, keys.process(process), str(expected))
         found.save(ctx)
         missing = found.record.missing
         self.announce(
@@ -97,6 +99,9 @@ class OrchestrationContract(Changes, ProcessQueries):
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
         check_images(ctx, found.specification)
+        for organisation in sorted(found.record.accepted):
+            digest = str(found.record.specification_digest)
+            check_vouched(ctx, organisation, keys.process(process), digest)
         found.change(started=provenance(ctx))
         found.save(ctx)
         self.announce(ctx, "ProcessStarted", {"process": process})
@@ -146,8 +151,12 @@ class OrchestrationContract(Changes, ProcessQueries):
         caller_of(ctx).need_node(node, owner_of(plan.nodes, node, process))
         if not plan.is_active(node, check_counter(iteration, "iteration")):
             raise StateError("NODE_INACTIVE", f"{node} takes no part in iteration {iteration}")
-        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
+        before = find_progress(ctx, process, node)
+        upcoming = next_iteration(plan, node, before)
         if iteration != upcoming:
             raise StateError("ITERATION_ORDER", f"{node} has to complete {upcoming} next, not {iteration}")
         done = ProgressRecord(process, node, iteration, provenance(ctx))
         write(ctx, keys.progress(process, node), done)
+        if before is None:
+            policy = endorsement_by(ctx, self.name, plan.nodes[node])
+            seal(ctx, policy, [keys.progress(process, node)])

@@ -161,6 +161,10 @@ class Context:
         """
         return calls.invoke(self._transaction, chaincode, arguments, channel)
 
+    def organisations(self, chaincode: str) -> tuple[str, ...]:
+        """Return the MSP ids of the channel's organisations, in order; the chaincode is one defined on it."""
+        return calls.organisations(self._transaction, chaincode)
+
     def set_event(self, name: str, payload: bytes = b"") -> None:
         """Announce the transaction under a name once it commits; Fabric carries one event per transaction."""
         if not name:

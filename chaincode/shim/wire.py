@@ -15,6 +15,7 @@ from fabric_protos.peer import (
     proposal_pb2,
     proposal_response_pb2,
 )
+from fabric_protos.peer.lifecycle import lifecycle_pb2
 from google.protobuf.message import DecodeError
 
 from .errors import ShimError
@@ -26,6 +27,7 @@ queryresult: Any = kv_query_result_pb2
 msp: Any = identities_pb2
 event: Any = chaincode_event_pb2
 chaincode: Any = chaincode_pb2
+lifecycle: Any = lifecycle_pb2
 shim: Any = chaincode_shim_pb2
 proposal: Any = proposal_pb2
 response: Any = proposal_response_pb2

@@ -65,10 +65,24 @@ deploy() {
   [ "$current" = "$version" ] && return 0
   say "  $name: committing sequence $sequence"
   local endorsers
+  mapfile -t -O "${#flags[@]}" flags < <(definition_flags "$name")
   mapfile -t endorsers < <(endorser_flags)
   # A peer that has not seen the last approval yet answers otherwise than the rest, and the answers must agree.
   eventually 300 "the peers agree on the definition of $name" \
     commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
+}
+
+# definition_flags NAME: what a definition says beside version and sequence; one flag or value a line.
+definition_flags() {
+  case $1 in
+    orchestration | execution-record | model) printf '%s\n' --collections-config "$STATE/channel/collections.json" ;;
+  esac
+}
+
+write_collections() {
+  local org msps=()
+  for org in $(organisations); do msps+=("$(msp_id "$org")"); done
+  python3 "$ROOT/network/lib/collections.py" "${msps[@]}" >"$STATE/channel/collections.json"
 }
 
 commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it
@@ -79,7 +93,7 @@ commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier
 }
 
 install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
-  local org=$1 name=$2 version=$3 sequence=$4 id dir
+  local org=$1 name=$2 version=$3 sequence=$4 id dir more
   shift 4
   dir=$(org_dir "$org")
   id=$(cat "$dir/packages/$name.id")
@@ -87,6 +101,7 @@ install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
   if ! grep -qF "\"$id\"" <<<"$(as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null)"; then
     quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" || return 1
   fi
-  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" \
+  mapfile -t more < <(definition_flags "$name")
+  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" "${more[@]}" -C "$CHANNEL" -n "$name" \
     --version "$version" --sequence "$sequence" --package-id "$id"
 }

@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from chaincode.shim import Context, Endorsement, PeerError, n_of, peer_of, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.writes import PeerLimits
+from protocol.ledger.collections import own
 
 M = wire.Message
 START = datetime(2026, 11, 16, tzinfo=UTC)
@@ -93,7 +94,8 @@ class Ledger:
 
     def __init__(self, *contracts):
         self.contracts = {contract.name: contract for contract in contracts}
-        self.collections = {}  # name -> the organisations whose peers hold it; implicit ones need no entry
+        # Name -> the organisations whose peers hold it; Fabric's implicit ones need no entry.
+        self.collections = {own(name): (name,) for name in self.organisations}
         self.state, self.versions, self.changes, self.policies = {}, {}, {}, {}
         self.events, self.blocks, self.time, self.count = [], 0, START, 0
 
@@ -148,7 +150,7 @@ class Ledger:
         for namespace, key in {**tx.writes, **tx.policies}:
             _, _, collection = namespace.partition("$")
             rule = majority(self.organisations)
-            if collection.startswith(IMPLICIT):
+            if collection.startswith((IMPLICIT, "own-")):
                 rule = peer_of(*self.members(collection))
             if (namespace, key) in self.policies:
                 rule = Endorsement.from_bytes(self.policies[namespace, key])
@@ -338,6 +340,8 @@ class Line:
     def _invoke_chaincode(self, payload):
         specification = wire.parse(wire.chaincode.ChaincodeSpec, payload)
         called, callers = specification.chaincode_id.name, (*self.callers, self.namespace)
+        if called == "_lifecycle":
+            return M(type=M.COMPLETED, payload=self._definition().SerializeToString()).SerializeToString()
         if called not in self.ledger.contracts:
             text = f"chaincode {called} not found".encode()
             return M(type=M.ERROR, payload=text).SerializeToString()
@@ -347,6 +351,11 @@ class Line:
         answer, _ = self.simulation.run(called, list(specification.input.args), callers)
         made = wire.response.Response(status=answer.status, message=answer.message, payload=answer.payload)
         return M(type=M.COMPLETED, payload=made.SerializeToString()).SerializeToString()
+
+    def _definition(self):
+        approvals = dict.fromkeys(self.ledger.organisations, True)
+        found = wire.lifecycle.QueryChaincodeDefinitionResult(sequence=1, approvals=approvals)
+        return wire.response.Response(status=200, payload=found.SerializeToString())
 
 
 def majority(organisations):
