@@ -31,8 +31,8 @@ def nodes() -> list[Member]:
     return [node for node in (node_of("org1"), node_of("org2")) if node is not None]
 
 
-def running_process(iterations: int) -> str:
-    """Register an image, propose a process of both nodes, accept and start it."""
+def proposed_process(iterations: int = 1) -> str:
+    """Register an image and propose a process of both nodes."""
     version, process = unique("1"), unique("process")
     register(version)
     first, second = nodes()
@@ -41,6 +41,12 @@ def running_process(iterations: int) -> str:
     )
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
     scientist1.submit("orchestration", "Create", made)
+    return process
+
+
+def running_process(iterations: int) -> str:
+    """Propose a process of both nodes, accept and start it."""
+    process = proposed_process(iterations)
     admin1.submit("orchestration", "Accept", process)
     admin2.submit("orchestration", "Accept", process)
     admin1.submit("orchestration", "Start", process)

@@ -19,6 +19,7 @@ from support.memory.scenario import IMAGE
 
 from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
+from protocol.ledger import collections, keys
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
@@ -162,6 +163,13 @@ def refuse_the_second_iteration(federation):
     return federation.nodes["node01"].code(EXECUTION, "Refuse", P, "node01", 1, "IMAGE_MISMATCH", {})
 
 
+def task_without_a_mark(player):
+    ledger, task = player.federation, player.task
+    own = f"{EXECUTION}${collections.own(player.member.organisation)}"
+    del ledger.state[own, keys.task(task.process, task.node, task.iteration)]
+    return player.share_code()
+
+
 # For each code the fixture it is met in, and the call that meets it.
 TRIGGERS = {
     "ACCESS_ROLE": ("running", process("Start", who="auditor1")),
@@ -207,6 +215,7 @@ TRIGGERS = {
         "running",
         lambda federation: federation.auditor1.code(EXECUTION, "GetTask", P, "node01", 0),
     ),
+    "RECORD_UNVOUCHED": ("opened", task_without_a_mark),
     "TASK_EXPIRED": ("opened", lambda player: player.share_code(time=player.federation.time + LATE)),
     "TASK_NOT_EXPIRED": ("opened", lambda player: player.member.code(EXECUTION, "Expire", P, "node01", 0)),
     "KEY_USED": ("opened", key_of_another),
