@@ -169,7 +169,7 @@ def _start_process(network: Network, nodes: dict[str, str]) -> None:
         "schema_digest": DIGESTS[2],
     }
     specification = {
-        "version": 1,
+        "version": 2,
         "process": PROCESS,
         "organisations": ["Org1MSP", "Org2MSP"],
         "nodes": {node: f"Org{org.removeprefix('org')}MSP" for node, org in nodes.items()},
@@ -177,7 +177,12 @@ def _start_process(network: Network, nodes: dict[str, str]) -> None:
         "steps": [
             {
                 "name": "train",
-                "image": {"name": IMAGE[0], "version": IMAGE[1]},
+                "image": {
+                    "name": IMAGE[0],
+                    "version": IMAGE[1],
+                    "image_id": DIGESTS[1],
+                    "manifest_digest": DIGESTS[0],
+                },
                 "iterations": 1,
                 "parameters": parameters,
             }

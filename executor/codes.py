@@ -15,6 +15,7 @@ FILE = "Correct the file; docs/federation.md explains every field."
 USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
     "DATA_PATH": "Write it as data/{{node}}.csv.",
+    "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
     "HFC_HASH": f"Do not install them; use another package index, {_GATEWAY}",
     "HFC_INSTALL": {
@@ -74,11 +75,17 @@ INTEGRITY: Rows = {
         "": "Publish the image again, as a Docker v2 or OCI manifest for this platform.",
         "index": "Publish the image for this platform.",
     },
+    "IMAGE_DIGESTS": {
+        "": "Register a new version: the digest of its manifest first, then its image id.",
+        "swapped": "Register a new version with the two the right way round; `executor image publish` does.",
+    },
     "IMAGE_MISMATCH": {"pushed": "Somebody else may push under this tag; publish again."},
 }
 
 # {tail} is what the learner printed last, or nothing.
 ROUND: Rows = {
+    "EXECUTOR_FAULT": "Launch again; if it comes back, report it with the log of the launch.",
+    "HOST_FAILED": "Free space, or correct the permissions, where the file is; then launch again.",
     "INTERRUPTED": "Launch again: the task begins anew.",
     "LEARNER_FAILED": "See why in its last lines; a launch begins the task anew.{tail}",
     "LEARNER_MEMORY": "Give it more with --memory.{tail}",
@@ -113,6 +120,7 @@ ENGINE: Rows = {
     "IMAGE_PUSH": "Check that the registry is up: executor doctor.",
     "IMAGE_UNAVAILABLE": {
         "": "Bring the registry up, or load the image from a copy: what counts is its id on the ledger.",
+        "dry run": "Launch without --dry-run, which pulls it, or pull it by that digest.",
         "no copy": "Bring the registry up, or pull the image.",
         "run": "Pull the image by the digest on the ledger; nothing is pulled at run time.",
     },
@@ -141,7 +149,10 @@ SANDBOX: Rows = {
 DATASET: Rows = {
     "DATA_CHANGED": "Keep the file as it is until the task is over, then launch again.",
     "DATA_COLUMN": {
-        "": "Name the label with --label and columns to leave out with --drop.",
+        "": (
+            "Put the column names on the first line, name the label with --label and columns to leave out "
+            "with --drop."
+        ),
         "count": "Leave columns out with --drop, or add some.",
         "feature": "Give every feature of the process a column of its name.",
         "index": "Use --drop {name}.",
@@ -165,7 +176,7 @@ DATASET: Rows = {
         "": "Put the column names on the first line.",
         "name": "Name every column, in at most {most} characters.",
         "numbers": "Add a line with the names.",
-        "twice": "Rename one.",
+        "twice": "Put the column names on the first line, each once.",
     },
     "DATA_LABEL": "Labels are 0 (normal) and 1 (anomalous).",
     "DATA_ROW": "Give every row one cell per column, separated by {delimiter}.",
@@ -210,13 +221,24 @@ ACCESS: Rows = {
 }
 
 MODEL: Rows = {
-    "MODEL_ALTERED": "Do not use it; ask another organisation's peer, and compare with the process's audit.",
+    "MODEL_ALTERED": {
+        "": "Do not use it; ask another organisation's peer, and compare with the process's audit.",
+        "file": "Do not use it; export it again with `executor model export`, and compare the two.",
+        "bytes": (
+            "Do not use it unless its export's digest, given with --digest, confirms it: another version of "
+            "numpy or onnx may have written it, or somebody else."
+        ),
+    },
     "MODEL_EXPORT": {
         "": "Export JSON and npz instead, and report this with the versions of onnx and onnxruntime.",
         "digest": "Report this with the model.",
         "empty": "Export a model that has learned something.",
     },
-    "MODEL_FILE": "Export it again with `executor model export`.",
+    "MODEL_FILE": {
+        "": "Export it again with `executor model export`.",
+        "missing": "Take all files of the export together, or export it again with `executor model export`.",
+        "path": "Name a model.json that `executor model export` wrote.",
+    },
     "MODEL_OPTIONS": "Score with that learner; how its trees vote is not known here.",
 }
 
@@ -224,6 +246,7 @@ MODEL: Rows = {
 FEDERATION: Rows = {
     "FEDERATION_FILE": {
         "": "Check the path and its permissions.",
+        "kind": "Name a file of YAML or JSON.",
         "size": "Give a federation file, not data.",
     },
     "FEDERATION_MEANING": FILE,

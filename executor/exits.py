@@ -6,7 +6,7 @@ There is one number per cause, the same for every command (docs/exit-codes.md).
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -33,6 +33,23 @@ CONFLICT = 21
 ENGINE_UNREACHABLE = 30
 SANDBOX_REFUSED = 31
 DATA_UNUSABLE = 40
+
+GRAVITY = (
+    IMAGE_INTEGRITY,
+    SIGNATURE,
+    INVALID_PAYLOAD,
+    NOT_AUTHORISED,
+    SANDBOX_REFUSED,
+    WRONG_STATE,
+    DATA_UNUSABLE,
+    ENGINE_UNREACHABLE,
+    LEDGER_UNREACHABLE,
+    CONFLICT,
+    USAGE,
+    TIME_OUT,
+    FAILED,
+)
+"""Of several failures the gravest decides: that something lies, before that it may not or cannot be done."""
 
 # The code decides before the class: an image that is not the ledger's is that, whoever found it.
 # A transition that the life cycle does not have is the wrong state, though its class is that of data.
@@ -70,6 +87,11 @@ def exit_code_of(code: str, error: type[AttestreeError]) -> int:
     if code in _BY_CODE:
         return _BY_CODE[code]
     return next((number for kind, number in _BY_CLASS if issubclass(error, kind)), FAILED)
+
+
+def gravest(errors: Sequence[AttestreeError]) -> AttestreeError:
+    """Return the error that decides how a command with several failures ends; the first of equals."""
+    return min(errors, key=lambda error: GRAVITY.index(exit_code(error)))
 
 
 def reported(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,18 +17,65 @@ case ${1-} in
   *) die "$USAGE" "unknown flag '$1'" "down.sh takes --purge alone" "network/down.sh [--purge]" ;;
 esac
 
-require_engine
-lock_network
 label=label=attestree.network=$PROJECT
-mapfile -t containers < <(docker ps -aq --filter "$label")
-[ ${#containers[@]} -eq 0 ] || docker stop --time 10 "${containers[@]}" >/dev/null
-[ ${#containers[@]} -eq 0 ] || docker rm --force --volumes "${containers[@]}" >/dev/null
-mapfile -t networks < <(docker network ls -q --filter "$label")
-[ ${#networks[@]} -eq 0 ] || docker network rm "${networks[@]}" >/dev/null
-say "stopped ${#containers[@]} containers of '$PROJECT'"
-[ -n "$purge" ] || exit 0
 
-mapfile -t volumes < <(docker volume ls -q --filter "$label")
-[ ${#volumes[@]} -eq 0 ] || docker volume rm "${volumes[@]}" >/dev/null
-rm -rf "$STATE"
-say "removed ${#volumes[@]} volumes and the identities of '$PROJECT'"
+main() {
+  local count
+  require_engine
+  lock_network
+  count=$(listed ps --all | wc -l)
+  # Until nothing is left: a container that its restart policy is just bringing back is not there to be stopped, and holds
+  # the network a moment later.
+  eventually 120 "the containers and the network of '$PROJECT' are removed" nothing_is_left
+  say "stopped $count containers of '$PROJECT'"
+  [ -n "$purge" ] || return 0
+  count=$(listed volume ls | wc -l)
+  eventually 60 "the volumes of '$PROJECT' are removed" no_volume_is_left
+  rm -rf "$STATE"
+  say "removed $count volumes and the identities of '$PROJECT'"
+}
+
+# listed DOCKER_ARGUMENT...: the ids of what carries this network's label.
+listed() { docker "$@" --quiet --filter "$label"; }
+
+# none_left DOCKER_ARGUMENT...: the engine answers, and nothing carries the label.
+none_left() {
+  local ids
+  ids=$(listed "$@") && [ -z "$ids" ]
+}
+
+nothing_is_left() { no_container_is_left && no_network_is_left; }
+
+no_container_is_left() {
+  local containers grace=10
+  none_left ps --all && return 0
+  # What is purged has nothing to write down.
+  [ -z "$purge" ] || grace=0
+  mapfile -t containers < <(listed ps --all)
+  docker update --restart no "${containers[@]}"
+  docker stop --time "$grace" "${containers[@]}"
+  docker rm --force --volumes "${containers[@]}"
+  none_left ps --all
+}
+
+no_network_is_left() {
+  local network name
+  for network in $(listed network ls); do
+    docker network rm "$network" && continue
+    # Of a container that was removed while it started, the engine may keep the place in the network.
+    for name in $(docker network inspect --format '{{range .Containers}}{{println .Name}}{{end}}' "$network"); do
+      docker container inspect "$name" >/dev/null || docker network disconnect --force "$network" "$name"
+    done
+  done
+  none_left network ls
+}
+
+no_volume_is_left() {
+  local volumes
+  none_left volume ls && return 0
+  mapfile -t volumes < <(listed volume ls)
+  docker volume rm "${volumes[@]}"
+  none_left volume ls
+}
+
+main

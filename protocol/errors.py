@@ -144,7 +144,7 @@ Rows = Mapping[str, str | Mapping[str, str]]
 
 _SENDER = "Ask the sender for the unaltered bytes; they were not made by this protocol version."
 _FIT = "Refuse this tree; its creator must FIT within the limits of the process."
-_SPECIFICATION = "Correct the field; docs/formats/process-v1.md gives its meaning and range."
+_SPECIFICATION = "Correct the field; docs/formats/process-v2.md gives its meaning and range."
 _STATE = "Restore the state file whose digest the ledger has; this one is not what a task left."
 _BUG = "Refuse this tree; its creator runs code that does not build trees."
 
@@ -220,6 +220,9 @@ TABLE: dict[str, Code] = {
     "IMAGE_TEXT": Code(ImageError, "Keep descriptions and reasons to 1000 printable characters."),
     "PROCESS_FIELDS": Code(ProcessError, _SPECIFICATION),
     "PROCESS_VALUE": Code(ProcessError, _SPECIFICATION),
+    "PROCESS_TEXT": Code(
+        ProcessError, "Write one line without control, bidirectional or invisible characters."
+    ),
     "PROCESS_CONSORTIUM": Code(
         ProcessError, "Name each organisation of the consortium once, and at least one."
     ),
@@ -265,6 +268,9 @@ TABLE: dict[str, Code] = {
     "ACCESS_CHAINCODE": Code(AccessError, "Call the chaincode that uses this function, not the function."),
     "IMAGE_UNKNOWN": Code(StateError, "Register the image version first, or correct its name."),
     "IMAGE_EXISTS": Code(StateError, "Give a new build a new version; a version is written once."),
+    "IMAGE_PIN": Code(
+        StateError, "Pin image_id and manifest_digest as registered; executor process create fills them in."
+    ),
     "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
     "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
     "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),

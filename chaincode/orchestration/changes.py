@@ -7,10 +7,10 @@ from chaincode.orchestration.consent import agree, need_future
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
-    check_image,
     find_progress,
     next_iteration,
     owner_of,
+    usable_image,
 )
 from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
@@ -112,11 +112,12 @@ class Changes(LedgerContract):
         found = Process.load(ctx, process)
         found.move(ProcessTransition.UPDATE_IMAGE)
         plan, caller = found.plan, found.member(ctx)
-        subject = {"version": parse_image_version(version)}
+        name = plan.image(min(check_counter(iteration, "iteration"), plan.iterations - 1)).name
+        image = usable_image(ctx, name, parse_image_version(version))
+        subject = {"version": version, **image.pin.to_dict()}
         change = Change(ChangeKind.IMAGE, check_counter(iteration, "iteration"), subject)
         entry = agree(ctx, found, caller, change, plan.consortium)
         need_future(ProcessProgress(ctx, process, plan), iteration)
-        check_image(ctx, plan.image(iteration)[0], version)
         return self._changed(ctx, found, entry)
 
     def _changed(self, ctx: Context, process: Process, entry: ChangeRecord) -> ChangeRecord:

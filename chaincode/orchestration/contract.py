@@ -20,7 +20,8 @@ from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.process import Specification
-from protocol.errors import AccessError, StateError
+from protocol.agreement.step import VERSION
+from protocol.errors import AccessError, ProcessError, StateError
 from protocol.identifiers import check_counter
 from protocol.ledger import keys
 from protocol.ledger.common import ReasonedProvenance
@@ -46,13 +47,18 @@ class OrchestrationContract(Changes, ProcessQueries):
     @submit
     @allow(Role.DATA_SCIENTIST)
     def create(self, ctx: Context, specification: dict[str, Any]) -> ProcessRecord:
-        """Propose a process by its specification (docs/formats/process-v1.md); returns the record.
+        """Propose a process by its specification (docs/formats/process-v2.md); returns the record.
 
-        Every image version must be registered and not retired, an initial model published with the digest
-        named and open to the caller's organisation, and that organisation one of the consortium. Proposing
-        is not accepting: each organisation accepts by itself, the proposer's too.
+        Every image version must be registered with the digests it is pinned by and not retired, an initial
+        model published with the digest named and open to the caller's organisation, and that organisation one
+        of the consortium. Proposing is not accepting: each organisation accepts by itself, also the
+        proposer's.
         """
         parsed = Specification.from_dict(specification)
+        if parsed.version != VERSION:
+            raise ProcessError(
+                "PROCESS_VALUE", f"a new process is of version {VERSION}, not {parsed.version}"
+            )
         process = Process.proposed(ctx, parsed)
         caller = process.member(ctx)
         check_images(ctx, parsed)

@@ -7,6 +7,7 @@ from typing import Any
 from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
 from chaincode.common.calls import image_record, model_members
 from chaincode.shim import Context
+from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
@@ -124,15 +125,22 @@ def owner_of(nodes: Mapping[str, str], node: str, process: str) -> str:
 
 
 def check_images(ctx: Context, specification: Specification) -> None:
-    """Refuse a specification with an image version that is not registered, or retired."""
-    for name, version in sorted({(step.image_name, step.image_version) for step in specification.steps}):
-        check_image(ctx, name, version)
+    """Refuse a specification with an image version that is not registered as it is pinned, or retired."""
+    pins = {(step.image_name, step.image_version, step.pin) for step in specification.steps}
+    for name, version, pin in sorted(pins, key=str):
+        found = usable_image(ctx, name, version)
+        if pin is None and specification.version > 1:
+            raise StateError("IMAGE_PIN", f"the specification does not pin {name} {version}")
+        if pin not in (None, found.pin):
+            raise StateError("IMAGE_PIN", f"{name} {version} is pinned to other bytes than are registered")
 
 
-def check_image(ctx: Context, name: str, version: str) -> None:
-    """Refuse an image version that is not registered, or retired."""
-    if image_record(ctx, name, version).status is not ImageState.REGISTERED:
+def usable_image(ctx: Context, name: str, version: str) -> Image:
+    """Return an image version, or refuse one that is not registered, or retired."""
+    found = image_record(ctx, name, version)
+    if found.status is not ImageState.REGISTERED:
         raise StateError("IMAGE_RETIRED", f"{name} {version} is retired")
+    return found.image
 
 
 def check_initial_model(ctx: Context, specification: Specification) -> None:

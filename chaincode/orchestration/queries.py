@@ -5,10 +5,10 @@ from chaincode.common.calls import image_record
 from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
 from protocol.agreement.lifecycle import PROCESS
+from protocol.agreement.plan import PlannedImage
 from protocol.errors import StateError
 from protocol.ledger import keys
 from protocol.ledger.common import History, Page
-from protocol.ledger.images import ImageRecord
 from protocol.ledger.processes import (
     ChangeRecord,
     ChangeStatus,
@@ -66,7 +66,7 @@ class ProcessQueries(LedgerContract):
         owner_of(plan.nodes, node, process)
         if not 0 <= iteration < found.specification.iterations:
             raise StateError("ITERATION_RANGE", f"{process} has no iteration {iteration}")
-        image = image_record(ctx, *plan.image(iteration))
+        image = _task_image(ctx, plan.image(iteration))
         upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
         return _task_context(found.record, node, iteration, image, upcoming)
 
@@ -124,13 +124,19 @@ def _node(progress: ProcessProgress, node: str) -> NodeProgress:
     )
 
 
+def _task_image(ctx: Context, planned: PlannedImage) -> TaskImage:
+    """Return the image as the process pinned it; one that was not pinned is what is registered."""
+    record = image_record(ctx, planned.name, planned.version)
+    pin = planned.pin or record.image.pin
+    return TaskImage(planned.name, planned.version, pin.image_id, pin.manifest_digest, record.status)
+
+
 def _task_context(
-    record: ProcessRecord, node: str, iteration: int, image: ImageRecord, upcoming: int | None
+    record: ProcessRecord, node: str, iteration: int, image: TaskImage, upcoming: int | None
 ) -> TaskContext:
     specification, plan = record.specification, record.plan
     step, first = specification.step_at(iteration)
     parameters = specification.parameters(node, iteration)
-    described = image.image
     return TaskContext(
         process=record.process,
         status=record.status,
@@ -143,9 +149,7 @@ def _task_context(
         synchronous=step.synchronous,
         active=plan.is_active(node, iteration),
         neighbours=plan.neighbours(node, iteration),
-        image=TaskImage(
-            described.name, described.version, described.image_id, described.manifest_digest, image.status
-        ),
+        image=image,
         parameters=parameters,
         parameters_digest=parameters.digest,
         limits=parameters.agreed.limits,

@@ -38,21 +38,20 @@ class Columns:
         return f"{self.path}, {row}, column {self.names[position]!r}"
 
     def _check_names(self) -> None:
-        seen: set[str] = set()
-        for name in self.names:
+        seen: dict[str, int] = {}
+        for number, name in enumerate(self.names, 1):
             if name in seen:
                 raise DatasetError(
-                    "DATA_HEADER", f"{self._place}: column {name[:_SHOWN]!r} appears twice", case="twice"
+                    "DATA_HEADER",
+                    f"{self._place}: columns {seen[name]} and {number} have one name",
+                    case="twice",
                 )
-            seen.add(name)
+            seen[name] = number
 
     def _check_asked(self, dropped: set[str]) -> None:
         for name in (*([] if self.label is None else [self.label]), *sorted(dropped)):
             if name not in self.names:
-                there = ", ".join(self.names[:_SHOWN])
-                raise DatasetError(
-                    "DATA_COLUMN", f"{self._place}: there is no column {name[:_SHOWN]!r} among {there}"
-                )
+                raise DatasetError("DATA_COLUMN", missing(self.path, name, len(self.names)))
 
     def _check_features(self) -> None:
         if not 1 <= len(self.features) <= MAX_FEATURES:
@@ -81,6 +80,11 @@ class Columns:
     @property
     def _place(self) -> str:
         return f"{self.path}, column names"
+
+
+def missing(path: Path, name: str, count: int) -> str:
+    """Say that a file lacks a column; those it has are not listed: without a header they are a row."""
+    return f"{path}, column names: there is no column {name[:_SHOWN]!r} among the {count} on its first line"
 
 
 def plain(name: str) -> str:

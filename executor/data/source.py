@@ -1,12 +1,11 @@
 """The bytes of a data file, read exactly once, so that what is hashed is what is parsed."""
 
 import hashlib
-import io
-import os
-import stat
 from pathlib import Path
 
+from executor import user_files
 from executor.errors import DatasetError
+from executor.user_files import UserFileError
 from protocol.digest import Digest
 
 MAX_FILE_BYTES = 4 << 30
@@ -16,19 +15,24 @@ MAX_CELLS = 1 << 29
 
 def read_file(path: Path) -> bytes:
     """Read a regular file of reasonable size into memory."""
-    with _opened(path) as file:
-        raw = file.read(MAX_FILE_BYTES + 1)
+    try:
+        raw = user_files.read_file(path, MAX_FILE_BYTES)
+    except UserFileError as error:
+        raise _refused(path, error) from error
     if not raw:
         raise DatasetError("DATA_EMPTY", f"{path}: the file is empty")
-    if len(raw) > MAX_FILE_BYTES:
-        raise too_large(path, f"more than {MAX_FILE_BYTES >> 30} GiB")
     return raw
 
 
 def file_digest(path: Path) -> Digest:
     """Hash a file without holding it."""
-    with _opened(path) as file:
-        return Digest(hashlib.file_digest(file, "sha256").digest())
+    try:
+        with user_files.open_file(path) as file:
+            return Digest(hashlib.file_digest(file, "sha256").digest())
+    except UserFileError as error:
+        raise _refused(path, error) from error
+    except OSError as error:
+        raise DatasetError("DATA_FILE", f"{path}: {error.strerror}") from error
 
 
 def check_cells(path: Path, count: int) -> None:
@@ -42,14 +46,7 @@ def too_large(path: Path, size: str) -> DatasetError:
     return DatasetError("DATA_SIZE", f"{path}: {size}")
 
 
-def _opened(path: Path) -> io.BufferedReader:
-    try:
-        # A pipe without a writer would keep a plain open waiting for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        cause = error.strerror if isinstance(error, OSError) else str(error)
-        raise DatasetError("DATA_FILE", f"{path}: {cause}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise DatasetError("DATA_FILE", f"{path}: this is not a file", case="kind")
-    return os.fdopen(descriptor, "rb")
+def _refused(path: Path, error: UserFileError) -> DatasetError:
+    if error.too_large:
+        return too_large(path, f"more than {MAX_FILE_BYTES >> 30} GiB")
+    return DatasetError("DATA_FILE", f"{path}: {error.cause}", case="kind" if error.not_a_file else "")

@@ -19,6 +19,7 @@ from docker import DockerClient
 
 from executor.engine import asking
 from executor.errors import EngineError
+from executor.user_files import parse_json
 from protocol.digest import Digest
 
 EPOCH = 0
@@ -44,7 +45,7 @@ class SavedImage:
     def read(cls, archive: tarfile.TarFile) -> "SavedImage":
         """Find the one image of the archive."""
         try:
-            (entry,) = json.loads(_content(archive, "manifest.json"))
+            (entry,) = parse_json(_content(archive, "manifest.json"))
             return cls(archive, _content(archive, entry["Config"]), tuple(entry["Layers"]))
         except (KeyError, ValueError, TypeError) as error:
             raise EngineError(
@@ -63,7 +64,7 @@ class SavedImage:
 
     def registered_diff_ids(self) -> tuple[Digest, ...]:
         """Return what the configuration says the layers' hashes are."""
-        return tuple(Digest.parse(text) for text in json.loads(self.config)["rootfs"]["diff_ids"])
+        return tuple(Digest.parse(text) for text in parse_json(self.config)["rootfs"]["diff_ids"])
 
     @contextmanager
     def layer(self, name: str) -> Iterator[tarfile.TarFile]:
@@ -148,7 +149,7 @@ def rewrite_layer(layer: tarfile.TarFile, target: Path) -> None:
 
 def rewrite_config(config: bytes, diff_ids: list[Digest]) -> bytes:
     """Return the configuration with what decides how the image runs, and nothing of how it was built."""
-    found: dict[str, Any] = json.loads(config)
+    found: dict[str, Any] = parse_json(config)
     runs = found.get("config") or {}
     kept = {
         **{name: found[name] for name in _MACHINE if found.get(name)},

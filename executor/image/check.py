@@ -1,7 +1,8 @@
 """Is the image at hand the image on the ledger? Resolve once to an id, compare, and run that id alone.
 
 The ledger has two digests of every version: that of the manifest, which a registry serves, and the image id,
-which is the digest of the configuration and with it of every layer. Tags decide nothing here.
+which is the digest of the configuration and with it of every layer. Tags decide nothing here, and neither
+does what an engine or a registry says of itself: where a pull fails, the bytes served are fetched and hashed.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,9 @@ from docker.errors import APIError, ImageNotFound
 
 from executor.engine import asking, keeps_manifests, misnamed
 from executor.errors import EngineError, IntegrityError
+from executor.image.reference import split_repository
+from executor.image.registry import ImageRegistry
+from executor.network import Network
 from protocol.agreement.image import Image
 from protocol.digest import Digest
 
@@ -35,25 +39,80 @@ def check_image(found: Digest, expected: Digest, evidence: Mapping[str, str] | N
         )
 
 
-def obtain(client: DockerClient, registered: Image, say: Callable[[str], None] | None = None) -> str:
+def obtain(
+    client: DockerClient,
+    registered: Image,
+    say: Callable[[str], None] | None = None,
+    network: Network | None = None,
+) -> str:
     """Return the id of the registered image, which the engine then has; raise if it cannot be obtained.
 
     An image that the engine knows by both digests is taken as it is. Otherwise it is pulled by the digest of
     its manifest. Where no registry serves it, a local image does if its id is the ledger's.
     """
+    check_kinds(client, registered)
     local = _local(client, str(registered.image_id))
     if local is not None and registered.by_digest in (local.get("RepoDigests") or ()):
         return str(registered.image_id)
     try:
         found = pull(client, registered, say)
     except EngineError as error:
-        if error.code == "IMAGE_UNAVAILABLE" and local is not None:
+        if error.code != "IMAGE_UNAVAILABLE":
+            raise
+        check_served(registered, network)
+        if local is not None:
             return str(registered.image_id)
         raise
     if found != registered.image_id and keeps_manifests(client):
         raise misnamed(client, f"{registered.by_digest} is {found} to it")
     check_image(found, registered.image_id, evidence_of(registered))
     return str(registered.image_id)
+
+
+def check_local(client: DockerClient, registered: Image) -> None:
+    """Return if the engine has the registered image already; nothing is pulled, and no registry asked."""
+    check_kinds(client, registered)
+    if _local(client, str(registered.image_id)) is None:
+        raise EngineError(
+            "IMAGE_UNAVAILABLE", f"the engine does not have {registered.by_digest} yet", case="dry run"
+        )
+
+
+def check_kinds(client: DockerClient, registered: Image) -> None:
+    """Refuse a version whose two digests cannot be what the ledger has them as: equal, or swapped."""
+    if registered.manifest_digest == registered.image_id:
+        raise _misregistered(registered, "its manifest digest and its image id are one and the same")
+    if _local(client, str(registered.manifest_digest)) is not None and not keeps_manifests(client):
+        raise _misregistered(registered, "its manifest digest is the id of an image", swapped=True)
+
+
+def check_served(registered: Image, network: Network | None) -> None:
+    """Return unless the registry proves the ledger's record, or itself, wrong; one that is away does not."""
+    host, name = split_repository(registered.repository)
+    registry = ImageRegistry(host) if network is None else ImageRegistry.of_repository(host, network)
+    try:
+        registry.manifest(name, str(registered.manifest_digest))
+    except EngineError:
+        return
+    except IntegrityError as error:
+        raise IntegrityError(
+            error.code, error.cause, {**evidence_of(registered), **error.evidence}
+        ) from error
+    try:
+        swapped = registry.manifest(name, str(registered.image_id)) is not None
+    except (EngineError, IntegrityError):
+        return  # a configuration under its own digest is no manifest, and proves nothing
+    if swapped:
+        raise _misregistered(registered, "its image id is the digest of a manifest", swapped=True)
+
+
+def _misregistered(registered: Image, why: str, *, swapped: bool = False) -> IntegrityError:
+    return IntegrityError(
+        "IMAGE_DIGESTS",
+        f"{registered.name}:{registered.version} was registered wrongly: {why}",
+        {**evidence_of(registered), "image_id": str(registered.image_id), "found": why},
+        case="swapped" if swapped else "",
+    )
 
 
 def pull(client: DockerClient, registered: Image, say: Callable[[str], None] | None = None) -> Digest:
@@ -94,12 +153,6 @@ def _local(client: DockerClient, reference: str) -> dict[str, Any] | None:
         raise
 
 
-def _refused(registered: Image, said: str) -> EngineError | IntegrityError:
-    """Distinguish bytes with another digest from bytes that cannot be obtained."""
-    if "verification failed" in said:
-        return IntegrityError(
-            "IMAGE_MISMATCH",
-            f"the registry serves other bytes than the ledger has: {said}",
-            evidence={**evidence_of(registered), "expected": str(registered.image_id), "found": said[:200]},
-        )
+def _refused(registered: Image, said: str) -> EngineError:
+    """Say that an image could not be pulled; why, in the engine's words, is for people alone."""
     return EngineError("IMAGE_UNAVAILABLE", f"{registered.by_digest} could not be pulled: {said}")

@@ -1,10 +1,10 @@
 """Manifests as registries serve them: one image, or an index of one image per platform."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from executor.errors import IntegrityError
+from executor.user_files import parse_json
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 
@@ -44,7 +44,7 @@ class Manifest:
         """Read a manifest of either kind, Docker's or OCI's, or refuse it."""
         digest = Digest.of(raw)
         try:
-            found = json.loads(raw)
+            found = parse_json(raw)
             # OCI lets the type be absent: an index is what lists manifests.
             kind = found.get("mediaType") or ("" if "manifests" in found else min(_IMAGE))
             if kind in _IMAGE:

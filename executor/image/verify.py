@@ -23,9 +23,6 @@ from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
 
-# What an engine says when a file it kept has changed, or is gone.
-_ALTERED = ("integrity checksum failed", "no such file")
-
 
 @dataclass(frozen=True)
 class CopyFinding:
@@ -129,8 +126,10 @@ def _files(client: DockerClient, made: Verification) -> None:
         try:
             save(client, str(made.registered.image_id), path)
         except EngineError as error:
-            if not any(sign in error.cause for sign in _ALTERED):
+            if error.code != "ENGINE_FAILED":
                 raise
+            # It has the image and cannot give its files back: they have changed, or are gone, or cannot be
+            # read. Which of these it was is not decided by its words; it is not the ledger's copy.
             made.findings.append(CopyFinding("engine, files", False, error.cause))
             return
         with tarfile.open(path, "r:") as archive:

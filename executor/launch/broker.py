@@ -2,18 +2,21 @@
 
 It serves one connection, takes each verb in its order and once, reads nothing whose size it has not checked,
 and hands every request to the relay, which verifies it and speaks to the ledger. What goes wrong is told the
-learner and kept as `failure`, so that the executor can say why the task came to nothing.
+learner and kept as `failure`, so that the executor can say why the task came to nothing, and whose fault it
+was: a connection that ends is the learner's doing, a disk that is full is this host's.
 """
 
 import contextlib
 import os
 import socket
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, Self
 
+from executor.errors import TaskError
+from executor.launch.reasons import host_failed
 from protocol.broker import frames
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb
@@ -46,7 +49,6 @@ class BrokerServer:
     """Serves the four verbs on a socket, in a thread of its own, until the learner is done or gone."""
 
     def __init__(self, path: Path, verbs: Verbs, shares: bool) -> None:
-        self.failure: AttestreeError | None = None
         self.learner_seconds = 0.0
         """How long the learner worked after its first question, waiting for answers excepted."""
         self._verbs = verbs
@@ -56,10 +58,11 @@ class BrokerServer:
         path.chmod(SOCKET_MODE)
         self._listener.listen(1)
         self._connection: socket.socket | None = None
-        self._thread = threading.Thread(target=self._serve, name=f"broker {path.parent.name}", daemon=True)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"broker {path.parent.name}")
+        self._served: Future[None] | None = None
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._served = self._pool.submit(self._serve)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,35 +74,53 @@ class BrokerServer:
         for end in (self._listener, self._connection):
             if end is not None:
                 _shut(end)
-        self._thread.join()
+        self._pool.shutdown()
+
+    @property
+    def failure(self) -> AttestreeError | None:
+        """Why the task cannot come to a result, once the broker is closed; None if that is not known here."""
+        error = None if self._served is None else self._served.exception()
+        if error is None or isinstance(error, AttestreeError):
+            return error
+        if isinstance(error, OSError):
+            return host_failed(error)
+        # What nobody foresaw is a fault of the executor, and never the learner's.
+        return TaskError("EXECUTOR_FAULT", f"the executor failed with {type(error).__name__}")
 
     def _serve(self) -> None:
+        with contextlib.suppress(_HungUpError), self._listener:
+            with _hearing():
+                connection, _ = self._listener.accept()
+            self._connection = connection
+            with connection:
+                self._converse(connection)
+
+    def _converse(self, connection: socket.socket) -> None:
+        answered = None
         try:
-            connection, _ = self._listener.accept()
-        except OSError:
-            return  # closed before the learner came
-        self._connection = connection
-        with connection, self._listener:
-            try:
-                answered = None
-                while self._expected:
-                    answered = self._answer(connection, answered)
-            except AttestreeError as error:
-                self.failure = error
-                _send(connection, BrokerRefusal.of(error).to_bytes())
-            except OSError:
-                return  # the learner, or the executor, has hung up
+            while self._expected:
+                answered = self._answer(connection, answered)
+        except AttestreeError as error:
+            _send(connection, BrokerRefusal.of(error).to_bytes())
+            raise
 
     def _answer(self, connection: socket.socket, answered: float | None) -> float:
         """Answer one request; takes and returns the time of the last answer."""
-        request = Request.read(frames.reader(connection.recv, ConnectionResetError("the learner hung up")))
+        with _hearing():
+            request = Request.read(
+                frames.reader(connection.recv, ConnectionResetError("the learner hung up"))
+            )
         if answered is not None:
             self.learner_seconds += time.monotonic() - answered
         if request.verb is not self._expected[0]:
             raise FrameError("FRAME_VERB", f"{request.verb} was asked where {self._expected[0]} is due")
-        answer = self._answers()[request.verb](request)
+        try:
+            answer = self._answers()[request.verb](request)
+        except ConnectionAbortedError as error:
+            raise _HungUpError from error  # nobody waits for the neighbours any more
         self._expected.pop(0)
-        connection.sendall(answer.to_bytes())
+        with _hearing():
+            connection.sendall(answer.to_bytes())
         return time.monotonic()
 
     def _answers(self) -> dict[Verb, Callable[[Request], Answer]]:
@@ -117,6 +138,19 @@ class BrokerServer:
                 asked.verb, lambda: verbs.complete(asked.signature, asked.blobs[0], asked.blobs[1])
             ),
         }
+
+
+class _HungUpError(Exception):
+    """The learner, or the executor, has ended the conversation."""
+
+
+@contextlib.contextmanager
+def _hearing() -> Iterator[None]:
+    """Tell an error of the connection itself, which ends the conversation, from one of what it asks for."""
+    try:
+        yield
+    except OSError as error:
+        raise _HungUpError from error
 
 
 def _bind(listener: socket.socket, path: Path) -> None:

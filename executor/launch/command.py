@@ -1,7 +1,6 @@
 """`executor launch`: the tasks of a node, or of every node of the organisation on this host."""
 
 import json
-import signal
 import sys
 from dataclasses import replace
 from functools import partial
@@ -12,12 +11,13 @@ import click
 from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
-from executor.exits import OK, exit_code, json_option, reported
+from executor.exits import OK, exit_code, gravest, json_option, reported
 from executor.launch.nodes import LaunchSettings, NodeReport, launch_nodes, plan_node
 from executor.launch.plan import TaskPlan
 from executor.launch.source import DEFAULT_LABEL, DataSource
 from executor.output import Progress, table
 from executor.sandbox.profile import Limits
+from executor.stop import StopSignals
 from protocol.identifiers import parse_node, parse_process
 
 MIB = 1 << 20
@@ -81,15 +81,15 @@ def launch(  # noqa: PLR0917 - one per option
         Limits(memory_bytes=memory * MIB, cpus=cpus),
         timeout,
     )
-    nodes = _nodes(caller, process, node, all_local)
-    client = engine()
-    if dry_run:
-        plans = [plan_node(caller, client, settings, each) for each in nodes]
-        _print_plans([plan for plan in plans if plan is not None], as_json)
-        return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with Progress() as progress:
-        reports = launch_nodes(caller, client, settings, nodes, partial(_tell, progress))
+    with StopSignals() as stop:
+        nodes = _nodes(caller, process, node, all_local)
+        client = engine()
+        if dry_run:
+            plans = [plan_node(caller, client, settings, each) for each in nodes]
+            _print_plans([plan for plan in plans if plan is not None], as_json)
+            return
+        with Progress() as progress:
+            reports = launch_nodes(caller, client, settings, nodes, partial(_tell, progress), stop)
     _finish(reports, as_json)
 
 
@@ -161,16 +161,17 @@ def _tell(progress: Progress, node: str, iteration: int | None, text: str) -> No
 
 
 def _finish(reports: list[NodeReport], as_json: bool) -> None:
-    """Print what was done, and end with the exit code of the first failure."""
-    failures = [report.error for report in reports if report.error is not None]
+    """Print what was done, and end with the exit code of the gravest failure."""
+    failures = [error for report in reports for error in report.failures]
+    code = exit_code(gravest(failures)) if failures else OK
     if as_json:
         answer: dict[str, Any] = {"nodes": [report.to_dict() for report in reports]}
         if failures:
-            answer["exit_code"] = exit_code(failures[0])
+            answer["exit_code"] = code
         click.echo(json.dumps(answer))
     else:
         _print_reports(reports)
-    sys.exit(exit_code(failures[0]) if failures else OK)
+    sys.exit(code)
 
 
 def _print_reports(reports: list[NodeReport]) -> None:
@@ -184,8 +185,8 @@ def _print_reports(reports: list[NodeReport]) -> None:
             )
         elif not report.tasks and report.error is None:
             click.echo(f"{report.node}: nothing was left to do")
-        if report.error is not None:
-            click.echo(f"executor: {report.node}: {report.error}", err=True)
+        for error in report.failures:
+            click.echo(f"executor: {report.node}: {error}", err=True)
 
 
 def _summary_text(reports: list[NodeReport]) -> str:

@@ -1,5 +1,6 @@
 """The tasks of the nodes of one organisation on this host: one after the other, the nodes side by side."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -15,14 +16,16 @@ from executor.data import Dataset
 from executor.errors import IntegrityError
 from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
+from executor.launch.reasons import host_failed
 from executor.launch.recovery import check_free, recover
-from executor.launch.session import NodeSession, labels_of, session_of
-from executor.launch.source import DataSource, source_of
+from executor.launch.session import NodeSession, own_labels, session_of
+from executor.launch.source import DataSource, remember, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
 from executor.ledger.follow import PULSE
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
+from executor.stop import StopSignals
 from protocol.errors import AttestreeError
 
 Tell = Callable[[str, int | None, str], None]
@@ -49,32 +52,52 @@ class NodeReport:
     tasks: list[TaskSummary] = field(default_factory=list)
     finished: dict[str, str] | None = None
     error: AttestreeError | None = None
+    beside: list[AttestreeError] = field(default_factory=list)
+    """What failed besides: that the error could not be recorded, for example."""
+
+    @property
+    def failures(self) -> list[AttestreeError]:
+        """All that failed, the node's error first."""
+        return [*([] if self.error is None else [self.error]), *self.beside]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as `--json` prints it."""
-        failed = None
-        if self.error is not None:
-            failed = {"code": self.error.code, "cause": self.error.cause, "remedy": self.error.remedy}
         tasks = [summary.to_dict() for summary in self.tasks]
-        return {"node": self.node, "rounds": tasks, "finished": self.finished, "error": failed}
+        failed = None if self.error is None else _told(self.error)
+        found = {"node": self.node, "rounds": tasks, "finished": self.finished, "error": failed}
+        return {**found, "beside": [_told(error) for error in self.beside]}
 
 
-def launch_nodes(
-    caller: Caller, client: DockerClient, settings: LaunchSettings, nodes: list[str], tell: Tell
+def _told(error: AttestreeError) -> dict[str, str]:
+    return {"code": error.code, "cause": error.cause, "remedy": error.remedy}
+
+
+def launch_nodes(  # noqa: PLR0917
+    caller: Caller,
+    client: DockerClient,
+    settings: LaunchSettings,
+    nodes: list[str],
+    tell: Tell,
+    stop: StopSignals,
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
     stopping = threading.Event()
-    with ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
+    with stop.noted(), ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
         asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
-        try:
-            # In short waits: a signal that another thread takes does not wake this one, which handles it.
-            while wait(asked, PULSE).not_done:
-                pass
-        except KeyboardInterrupt:
-            stopping.set()
-            for node in nodes:
-                kill_all(client, labels_of(caller, settings.process, node))
+        # In short waits, since nothing wakes this thread: a handler only notes that it was called.
+        while wait(asked, PULSE).not_done:
+            if stop.asked:
+                stopping.set()
+                for node in nodes:
+                    _kill(caller, client, settings.process, node)
         return [each.result() for each in asked]
+
+
+def _kill(caller: Caller, client: DockerClient, process: str, node: str) -> None:
+    """Kill the node's container, of this executor alone; what fails is tried again a moment later."""
+    store = NodeStore(caller.network.state, caller.organisation, process, node)
+    with contextlib.suppress(AttestreeError, FileNotFoundError):
+        kill_all(client, own_labels(caller, store))
 
 
 def launch_node(  # noqa: PLR0917
@@ -89,20 +112,23 @@ def launch_node(  # noqa: PLR0917
     report = NodeReport(node)
     try:
         with _session(caller, client, settings, node, stopping) as session:
+            report.beside = session.beside
             _run(session, settings, report, caller, tell)
     except AttestreeError as error:
         report.error = error
+    except OSError as error:
+        report.error = host_failed(error)
     return report
 
 
 def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, node: str) -> TaskPlan | None:
-    """Plan the next task of a node and change nothing; None when nothing is left to do."""
+    """Plan the next task of a node; pull and open nothing; None when nothing is left to do."""
     with _session(caller, client, settings, node, threading.Event()) as session:
         task = find_next_task(session)
         if task is None:
             return None
         dataset = _source(caller, settings, session.store, node).load(node)
-        return make_plan(task, session, dataset, settings.limits)
+        return make_plan(task, session, dataset, settings.limits, dry=True)
 
 
 def _session(
@@ -115,12 +141,14 @@ def _run(
     session: NodeSession, settings: LaunchSettings, report: NodeReport, caller: Caller, tell: Tell
 ) -> None:
     node = report.node
+    session.check_going_on()
     recover(session, partial(tell, node, None))
     task = find_next_task(session)
     dataset = None
     while task is not None and len(report.tasks) != settings.iterations:
+        session.check_going_on()
         check_free(session, task.id)
-        dataset = dataset or _source(caller, settings, session.store, node).load(node)
+        dataset = dataset or _rows(caller, settings, session.store, node)
         plan = _planned(session, settings, task, dataset)
         say = partial(tell, node, task.id.iteration)
         report.tasks.append(run_task(plan, session, say))
@@ -137,6 +165,13 @@ def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dat
     except IntegrityError as error:
         refuse(session, task.id, error)
         raise
+
+
+def _rows(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str) -> Dataset:
+    """Read the node's rows; where they are is remembered once they have been read."""
+    dataset = _source(caller, settings, store, node).load(node)
+    remember(settings.source, store)
+    return dataset
 
 
 def _source(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str) -> DataSource:

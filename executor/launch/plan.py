@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
-from executor.image.check import check_image, evidence_of, obtain
+from executor.image.check import check_image, check_local, evidence_of, obtain
 from executor.launch.session import NodeSession
 from executor.sandbox.profile import Limits, Profile
 from protocol.agreement.image import Image
-from protocol.agreement.process import InitialModel
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger.processes import TaskContext
@@ -106,8 +106,13 @@ def find_next_task(session: NodeSession) -> NextTask | None:
     return NextTask(context, image, standing.state)
 
 
-def make_plan(task: NextTask, session: NodeSession, dataset: Dataset, limits: Limits) -> TaskPlan:
-    """Check data, state and image against the task, the image last because it may have to be pulled."""
+def make_plan(
+    task: NextTask, session: NodeSession, dataset: Dataset, limits: Limits, *, dry: bool = False
+) -> TaskPlan:
+    """Check data, state and image against the task, the image last because it may have to be pulled.
+
+    A dry plan pulls nothing: an image that the engine does not have is said to be missing.
+    """
     _check_registered(task)
     wanted = task.context.schema_digest
     if dataset.schema.digest != wanted:
@@ -116,7 +121,10 @@ def make_plan(task: NextTask, session: NodeSession, dataset: Dataset, limits: Li
             f"{dataset.path} has columns of schema {dataset.schema.digest}, the process agreed on {wanted}",
         )
     state = _state(task, session)
-    obtain(session.client, task.image)
+    if dry:
+        check_local(session.client, task.image)
+    else:
+        obtain(session.client, task.image, network=session.network)
     profile = Profile.for_image(session.client, task.image.image_id, limits, has_state=state is not None)
     return TaskPlan(task, dataset, session.store.salt(), state, profile)
 

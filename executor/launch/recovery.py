@@ -1,12 +1,14 @@
 """What a start does about a task that an earlier executor began and did not end.
 
-The node's lock is held, so nobody on this host works for the node: whatever is left is left over.
+The node's lock is held, so nobody works with this directory: what a task left that was begun with it is left
+over. What was begun with a copy of the directory, here or elsewhere, is not touched: it may be at work.
 """
 
 import shutil
 from collections.abc import Callable
 
-from executor.launch.session import NodeSession
+from executor.launch.reasons import SENTENCES
+from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.task_run import run_directory
 from executor.sandbox.container import reap
 from protocol.errors import LifecycleError, StateError
@@ -24,6 +26,11 @@ def recover(session: NodeSession, tell: Callable[[str], None]) -> None:
     journal = session.store.begun()
     if journal is None:
         return
+    if journal.store != session.labels[STORE_LABEL]:
+        # A copy of the directory that began the task: whoever works there closes it, or its time does.
+        tell(f"iteration {journal.iteration} was begun with another copy of this node's directory")
+        session.store.ended()
+        return
     task = TaskId(session.process, session.node, journal.iteration)
     if _key_under_way(session, task) == journal.public_key:
         tell(f"closing iteration {task.iteration}, which an earlier executor began")
@@ -34,7 +41,7 @@ def recover(session: NodeSession, tell: Callable[[str], None]) -> None:
 def _close(session: NodeSession, task: TaskId, key: str) -> None:
     """Close the task, unless what the earlier executor sent last has ended it meanwhile."""
     try:
-        session.ledger.execution.fail(task, "EXECUTOR_LOST", "the executor ended before the task did")
+        session.ledger.execution.fail(task, "EXECUTOR_LOST", SENTENCES["EXECUTOR_LOST"])
     except LifecycleError:
         if _key_under_way(session, task) == key:
             raise

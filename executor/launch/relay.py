@@ -72,13 +72,22 @@ class TaskRelay:
         self._verify(Action.COMPLETE, result, signature)
         read = TaskResult.from_bytes(result)
         record = StateRecord.from_bytes(state, self.context.limits)
-        if Digest.of(state) != read.state or record.ensemble_digest != read.ensemble_digest:
-            raise RecordError("RECORD_VALUE", "the state is not the one that the result names")
+        self._check_state(record, Digest.of(state), read)
         self.plan.dataset.unchanged()
         self.store.keep_state(state)
         self.tell(f"completing with an ensemble of {len(read.ensemble)}")
         self.completed = self.ledger.execution.complete(self.id, result, signature).receipt
         self.result = read
+
+    def _check_state(self, record: StateRecord, digest: Digest, result: TaskResult) -> None:
+        """Refuse a state that the node's next task cannot start from: the ledger would name it for good."""
+        if digest != result.state or record.ensemble_digest != result.ensemble_digest:
+            raise RecordError("RECORD_VALUE", "the state is not the one that the result names")
+        place = TaskId(self.id.process, self.id.node, self.id.iteration + 1)
+        if TaskId(record.process, record.node, record.iteration) != place:
+            raise RecordError("RECORD_VALUE", f"the state is not for task {place}, which comes next")
+        if record.next_counter != result.first + len(result.created):
+            raise RecordError("RECORD_VALUE", "the state counts other estimators than the result created")
 
     def stop(self) -> None:
         """Wait for nobody any more: the learner is gone."""

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field, replace
 from docker import DockerClient
 
 from executor.caller import Caller
+from executor.errors import TaskError
 from executor.launch.store import NodeStore
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.network import Network
+from protocol.errors import AttestreeError
+
+STORE_LABEL = "attestree.store"
+"""Names the directory whose lock the executor held that made the container."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,15 @@ class NodeSession:
     """How long a task may take."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the operator wants the executor to end."""
+    network: Network | None = None
+    """Whose registry is known by its certificate; None where no registry is asked."""
+    beside: list[AttestreeError] = field(default_factory=list)
+    """What failed while something graver was recorded: told with it, and never instead of it."""
+
+    def check_going_on(self) -> None:
+        """Return unless the operator wants the executor to end."""
+        if self.stopping.is_set():
+            raise TaskError("INTERRUPTED", "the operator stopped the executor")
 
 
 @contextmanager
@@ -34,13 +49,18 @@ def session_of(  # noqa: PLR0917
 ) -> Iterator[NodeSession]:
     """Hold the node on this host and the ledger as the node."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
-    labels = labels_of(caller, process, node)
     with store.locked(), replace(caller, identity=node).ledger() as ledger:
-        yield NodeSession(process, node, ledger, client, store, labels, seconds, stopping)
+        labels = own_labels(caller, store)
+        yield NodeSession(process, node, ledger, client, store, labels, seconds, stopping, caller.network)
+
+
+def own_labels(caller: Caller, store: NodeStore) -> dict[str, str]:
+    """Return the labels of the containers that were made with this very directory, which is locked."""
+    return {**labels_of(caller, store.process, store.node), STORE_LABEL: store.instance}
 
 
 def labels_of(caller: Caller, process: str, node: str) -> dict[str, str]:
-    """Return the labels by which a later start finds the containers of a node."""
+    """Return the labels of all containers of a node, whichever executor made them."""
     return {
         "attestree.network": caller.network.project,
         "attestree.role": "learner",

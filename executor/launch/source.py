@@ -7,6 +7,8 @@ from pathlib import Path
 from executor.data import Dataset, load
 from executor.errors import DatasetError, UsageError
 from executor.launch.store import NodeStore, write_whole
+from executor.user_files import parse_json
+from protocol.errors import RecordError
 
 DEFAULT_LABEL = "Class"
 SUFFIXES = ("csv", "parquet")
@@ -24,20 +26,19 @@ class DataSource:
         """Read the node's rows."""
         try:
             path = Path(self.path.format(node=node))
-        except (KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
             raise UsageError("DATA_PATH", f"{self.path!r} has a field other than {{node}}") from error
-        return load(path.resolve(), self.label, self.drop)
+        # Made absolute without asking the disk: a loop of links is for whoever opens the file to refuse.
+        return load(path.absolute(), self.label, self.drop)
 
 
 def source_of(given: DataSource | None, store: NodeStore, places: Path, node: str) -> DataSource:
-    """Return the source to use; one that was given is remembered for the next tasks of the process."""
-    remembered = store.directory / "data.json"
+    """Return the source to use: the one given, the one that was remembered, or the usual place."""
     if given is not None:
-        write_whole(remembered, json.dumps(asdict(given)).encode())
         return given
+    remembered = _remembered(store)
     if remembered.exists():
-        found = json.loads(remembered.read_bytes())
-        return DataSource(found["path"], found["label"], tuple(found["drop"]))
+        return _read(remembered)
     for suffix in SUFFIXES:
         path = places / f"{node}.{suffix}"
         if path.exists():
@@ -47,3 +48,21 @@ def source_of(given: DataSource | None, store: NodeStore, places: Path, node: st
         f"there is no {places / node}.csv or .parquet, and no --data was ever given for this process",
         case="unnamed",
     )
+
+
+def remember(given: DataSource | None, store: NodeStore) -> None:
+    """Keep a source for the next tasks of the process, once its rows have been read without a fault."""
+    if given is not None:
+        write_whole(_remembered(store), json.dumps(asdict(given)).encode())
+
+
+def _remembered(store: NodeStore) -> Path:
+    return store.directory / "data.json"
+
+
+def _read(path: Path) -> DataSource:
+    try:
+        found = parse_json(path.read_bytes())
+        return DataSource(found["path"], found["label"], tuple(found["drop"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordError("RECORD_VALUE", f"{path} is damaged: {type(error).__name__}") from error

@@ -14,13 +14,16 @@ import fcntl
 import json
 import os
 import secrets
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from executor.errors import UsageError
+from executor.user_files import parse_json
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
 
@@ -34,12 +37,15 @@ class Journal:
     iteration: int
     public_key: str
     container: str
+    store: str = ""
+    """Which directory it was begun with; a copy of the directory has this from the other one."""
 
 
 class NodeStore:
     """The directory of one node in one process."""
 
     def __init__(self, root: Path, organisation: str, process: str, node: str) -> None:
+        self.process, self.node = process, node
         self.directory = root / "executor" / organisation / process / node
         self._states = self.directory / "states"
         self._journal = self.directory / "journal.json"
@@ -57,6 +63,16 @@ class NodeStore:
                     f"another executor on this host works for {self.directory.name}",
                 ) from error
             yield
+
+    @property
+    def instance(self) -> str:
+        """Tell this directory from every copy of it, here and on other hosts, without naming either.
+
+        Whoever holds the lock of exactly this file knows that no other executor works with it; a copy of the
+        directory has a lock of its own, and what belongs to the one must not be taken for the other's.
+        """
+        found = (self.directory / "lock").stat()
+        return sha256(f"{_host()} {found.st_ino} {found.st_ctime_ns}".encode()).hexdigest()[:32]
 
     def _make(self) -> None:
         # Each by itself: `parents=True` would leave the ones above open to others.
@@ -100,7 +116,7 @@ class NodeStore:
     def begun(self) -> Journal | None:
         """Return the task that was begun and not ended, if there is one."""
         try:
-            return Journal(**json.loads(self._journal.read_bytes()))
+            return Journal(**parse_json(self._journal.read_bytes()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
@@ -109,6 +125,14 @@ class NodeStore:
     def ended(self) -> None:
         """Forget the task: nothing of it is left to clean."""
         self._journal.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    """Name this host among those that may share an engine."""
+    try:
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip() or socket.gethostname()
+    except OSError:
+        return socket.gethostname()
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -5,32 +5,35 @@
 3. Create the container by image id, check what was created, start it with the key on its standard input.
 4. Serve its four verbs until it is done, gone or out of time.
 5. Judge the outcome; a task that came to nothing is closed on the ledger with its cause.
-6. Remove the container and everything that was laid out for it.
+6. Remove the container and everything that was laid out for it; the key is wiped whatever happened.
 """
 
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from executor.errors import DeadlineError, IntegrityError, TaskError
 from executor.launch.broker import BrokerServer
 from executor.launch.plan import TaskPlan
+from executor.launch.reasons import closing_words, fit_for_record, host_failed
 from executor.launch.relay import TaskRelay
-from executor.launch.session import NodeSession
+from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import Journal, NodeStore
+from executor.ledger.transport import Receipt
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
 from protocol.broker.exit_codes import LearnerExit
-from protocol.broker.messages import BrokerRefusal
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
 from protocol.task.result import TaskResult
 
+_NAME_LENGTH, _NAME_DIGITS = 100, 16
 READABLE = 0o444
 """For the container's user, who does not exist on the host; the directory around it is private."""
 
@@ -68,21 +71,16 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     """Run the planned task to its completion on the ledger, or close it there with its cause."""
     began, task = time.monotonic(), plan.task.id
     key = bytearray(os.urandom(KEY_BYTES))
-    opening = plan.opening(SigningKey(bytes(key)).verify_key)
-    name = container_name(session.labels, task)
-    session.store.begin(Journal(task.iteration, str(opening.public_key), name))
-    seconds = min(session.seconds, float(plan.context.task_seconds))
-    with laid_out(plan, session.store) as directory:
-        tell("opening the task")
-        opened = session.ledger.execution.open_task(task, opening).receipt
-        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
-        try:
-            learner_seconds = _run_container(session, relay, directory, key, name)
-        except AttestreeError as error:
-            _close(session, task, error)
-            raise
-        finally:
-            key[:] = bytes(len(key))
+    try:
+        opening = plan.opening(SigningKey(bytes(key)).verify_key)
+        name = container_name(session.labels, task)
+        session.check_going_on()
+        session.store.begin(
+            Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL])
+        )
+        relay, opened, learner_seconds = _open_and_run(plan, opening, session, key, name, tell)
+    finally:
+        key[:] = bytes(len(key))
     session.store.ended()
     assert relay.result is not None  # noqa: S101
     assert relay.completed is not None  # noqa: S101
@@ -92,9 +90,39 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     return TaskSummary(task, relay.result, transactions, block, seconds, learner_seconds)
 
 
-def container_name(labels: dict[str, str], task: TaskId) -> str:
-    """Return a name that people recognise in the engine's list."""
-    return f"{labels['attestree.network']}-{task.process}-{task.node}-{task.iteration}"[:120]
+def _open_and_run(  # noqa: PLR0917
+    plan: TaskPlan,
+    opening: Opening,
+    session: NodeSession,
+    key: bytearray,
+    name: str,
+    tell: Callable[[str], None],
+) -> tuple[TaskRelay, Receipt, float]:
+    """Open the task and run its container; one that came to nothing is closed before the error goes on."""
+    seconds = min(session.seconds, float(plan.context.task_seconds))
+    with laid_out(plan, session.store) as directory:
+        tell("opening the task")
+        opened = session.ledger.execution.open_task(plan.task.id, opening).receipt
+        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
+        try:
+            return relay, opened, _run_container(session, relay, directory, key, name)
+        except OSError as error:
+            failed = host_failed(error)
+            _close(session, plan.task.id, failed)
+            raise failed from error
+        except AttestreeError as error:
+            _close(session, plan.task.id, error)
+            raise
+
+
+def container_name(labels: Mapping[str, str], task: TaskId) -> str:
+    """Return a name that people recognise in the engine's list, and that no other task's container has.
+
+    A digest of the whole makes up for what is cut off, and for the host's directory that is not in it.
+    """
+    whole = f"{labels['attestree.network']}-{task.process}-{task.node}-{task.iteration}"
+    told_apart = sha256(f"{whole} {labels[STORE_LABEL]}".encode()).hexdigest()[:_NAME_DIGITS]
+    return f"{whole[:_NAME_LENGTH]}-{told_apart}"
 
 
 @contextmanager
@@ -139,8 +167,7 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, s
     """Return if the result is on the ledger, whatever the container did then; else say why it is not."""
     if relay.completed is not None:
         return
-    if session.stopping.is_set():
-        raise interrupted()
+    session.check_going_on()
     if outcome.timed_out:
         raise DeadlineError(
             "LEARNER_TIMEOUT",
@@ -148,7 +175,6 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, s
         )
     if failure is not None:
         raise failure
-    # The cause goes on the ledger, where the learner's words, which may hold rows, have no place.
     tail = f" Its last lines:\n{outcome.log_tail}" if outcome.log_tail else ""
     if outcome.oom_killed:
         raise TaskError("LEARNER_MEMORY", "the learner ran out of memory", tail=tail)
@@ -166,24 +192,26 @@ def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, s
     )
 
 
-def interrupted() -> TaskError:
-    """Say that the operator ended the task."""
-    return TaskError("INTERRUPTED", "the operator stopped the executor")
-
-
 def refuse(session: NodeSession, task: TaskId, error: IntegrityError) -> None:
-    """Record on the ledger that this node refused to run a task, and what it found."""
-    session.ledger.execution.refuse(task, error.code, error.evidence)
+    """Record on the ledger that this node refused to run a task, and what it found.
+
+    That it could not be recorded changes nothing about the refusal: it is told beside it.
+    """
+    try:
+        session.ledger.execution.refuse(task, error.code, fit_for_record(error.evidence))
+    except AttestreeError as failed:
+        session.beside.append(failed)
 
 
 def _close(session: NodeSession, task: TaskId, error: AttestreeError) -> None:
     """Record on the ledger why the task came to nothing; if that fails too, the next start sees to it."""
-    try:
-        if isinstance(error, IntegrityError):
-            refuse(session, task, error)
-        else:
-            # In words that fit a record: a cause may quote what the learner wrote.
-            session.ledger.execution.fail(task, error.code, BrokerRefusal.of(error).cause)
-    except AttestreeError:
-        return
-    session.store.ended()
+    before = len(session.beside)
+    if isinstance(error, IntegrityError):
+        refuse(session, task, error)
+    else:
+        try:
+            session.ledger.execution.fail(task, *closing_words(error))
+        except AttestreeError as failed:
+            session.beside.append(failed)
+    if len(session.beside) == before:
+        session.store.ended()

@@ -8,6 +8,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.model.export import export
 from executor.model.predict import predict
+from executor.model.verify_command import verify
 from executor.process.names import msp_id
 from executor.process.output import submitted
 
@@ -19,7 +20,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in (export, predict):
+for command in (export, predict, verify):
     model.add_command(command)
 
 

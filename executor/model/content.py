@@ -1,9 +1,10 @@
 """A published model with its trees, accepted only whole and unaltered.
 
-1. the members' digests give the ensemble digest that the node's last task signed
-2. the trees are exactly the members, in their order, and each has its member's digest
-3. each tree keeps the limits that the process agreed on
-4. how the trees vote is what the process agreed on
+1. the answers are about the model that was asked for
+2. the members' digests give the ensemble digest of the record
+3. that digest, and the parameters that say how the trees vote, are what the node's last task signed
+4. the trees are exactly the members, in their order, and each has its member's digest
+5. each tree keeps the limits that the process agreed on
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.errors import ModelError, altered
+from executor.model.evidence import check_signed
 from learning.actions import predictor
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
@@ -30,6 +32,8 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.processes import ProcessRecord
+from protocol.ledger.tasks import TaskEvidence
+from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
@@ -56,18 +60,44 @@ class Voting:
 
 
 @dataclass(frozen=True)
-class Model:
-    """A node's published ensemble, its origin, and how it votes."""
+class ModelTerms:
+    """All of a model but its trees: which one it is, whose, what its last task signed, and how it votes."""
 
     process: str
     node: str
     owner: str
+    iteration: int
+    result: Digest
+    """The payload digest of the signed result whose ensemble it is."""
     digest: Digest
     specification_digest: Digest
+    parameters_digest: Digest
     schema_digest: Digest
     n_features: int
-    ensemble: Ensemble
     voting: Voting
+
+
+@dataclass(frozen=True)
+class Model:
+    """A node's published ensemble, its origin, and how it votes."""
+
+    terms: ModelTerms
+    ensemble: Ensemble
+
+    @property
+    def digest(self) -> Digest:
+        """The ensemble digest that the node's last task signed."""
+        return self.terms.digest
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.terms.n_features
+
+    @property
+    def voting(self) -> Voting:
+        """How its trees vote."""
+        return self.terms.voting
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -92,28 +122,59 @@ class Model:
 
 def fetch(ledger: Ledger, process: str, node: str) -> Model:
     """Read a model and its trees from the ledger, and accept them as the module says, or raise."""
+    record, agreed, task = _records(ledger, process, node)
+    _check_asked(record, agreed, process, node)
+    return assemble(record, ledger.models.trees(process, node), agreed, task)
+
+
+def fetch_terms(ledger: Ledger, process: str, node: str) -> ModelTerms:
+    """Read what the ledger says of a model, without its trees, and accept it as the module says, or raise."""
+    record, agreed, task = _records(ledger, process, node)
+    _check_asked(record, agreed, process, node)
+    return terms_of(record, agreed, task)
+
+
+def _records(ledger: Ledger, process: str, node: str) -> tuple[ModelRecord, ProcessRecord, TaskEvidence]:
     record = ledger.models.get(process, node)
-    agreed = ledger.orchestration.get(process)
-    return assemble(record, ledger.models.trees(process, node), agreed)
+    task = ledger.execution.get_task(TaskId(process, node, record.iteration))
+    return record, ledger.orchestration.get(process), task
 
 
-def assemble(record: ModelRecord, trees: Iterable[SharedEstimator], agreed: ProcessRecord) -> Model:
+def _check_asked(record: ModelRecord, agreed: ProcessRecord, process: str, node: str) -> None:
+    """Compare what came with what was asked for: a peer may answer with another model, sound in itself."""
+    if (record.process, record.node) != (process, node):
+        raise altered(f"{process}/{node} was asked for, and {record.process}/{record.node} came")
+    if process not in {agreed.process} & {agreed.specification.process}:
+        raise altered(f"process {process} was asked for, and {agreed.process} came")
+
+
+def assemble(
+    record: ModelRecord, trees: Iterable[SharedEstimator], agreed: ProcessRecord, task: TaskEvidence
+) -> Model:
     """Put a model together from the answers of the ledger, or refuse them."""
-    members = members_of(record)
+    terms = terms_of(record, agreed, task)
+    limits = agreed.specification.parameters(record.node, record.iteration).agreed.limits
+    return Model(terms, Ensemble(check_trees(members_of(record), trees, limits)))
+
+
+def terms_of(record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence) -> ModelTerms:
+    """Return what the answers of the ledger say of a model without its trees, or refuse them."""
+    members_of(record)
     specification = specification_of(agreed)
-    step, _ = specification.step_at(record.iteration)
-    parameters = step.parameters_of(record.node)
-    estimators = check_trees(members, trees, parameters.limits)
-    return Model(
+    parameters = specification.parameters(record.node, record.iteration)
+    check_signed(record, task, parameters.digest)
+    return ModelTerms(
         record.process,
         record.node,
         record.owner,
+        record.iteration,
+        record.result,
         record.digest,
         specification.digest,
-        parameters.schema_digest,
-        parameters.limits.n_features,
-        Ensemble(estimators),
-        _voting(parameters),
+        parameters.digest,
+        parameters.agreed.schema_digest,
+        parameters.agreed.limits.n_features,
+        _voting(parameters.agreed),
     )
 
 

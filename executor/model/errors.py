@@ -19,3 +19,8 @@ define(ModelError, codes.MODEL)
 def altered(cause: str) -> ModelError:
     """Refuse a model that is not the one its digest names."""
     return ModelError("MODEL_ALTERED", cause)
+
+
+def altered_file(cause: str) -> ModelError:
+    """Refuse a file that is not as it was exported."""
+    return ModelError("MODEL_ALTERED", cause, case="file")

@@ -48,40 +48,50 @@ def export(
     as_json: bool,
     caller: Caller,
 ) -> None:
-    """Write the model of NODE as plain JSON, npz and ONNX, after checking every tree against its digest."""
+    """Write the model of NODE as plain JSON, npz and ONNX, after checking every tree against its digest.
+
+    model.json is always written: it has the digests of the others, and its own SHA-256 stands for all of it.
+    """
     from executor.model.content import fetch  # noqa: PLC0415
-    from executor.model.files import write  # noqa: PLC0415
+    from executor.model.files import Exported, to_json, write  # noqa: PLC0415
+    from protocol.digest import Digest  # noqa: PLC0415
 
     folder = out or Path(f"{process}-{node}")
-    paths = {kind: folder / f"model.{kind}" for kind in formats or FORMATS}
+    kinds = tuple(kind for kind in FORMATS if kind in (formats or FORMATS) or kind == "json")
+    paths = {kind: folder / f"model.{kind}" for kind in kinds}
     for path in paths.values():
         if path.exists() and not force:
             raise UsageError("EXPORT_EXISTS", f"{path} is there")
     with caller.ledger() as ledger:
         found = fetch(ledger, process, node)
     schema = None if spec is None else schema_of(spec, found)
-    made = {kind: _made(kind, found, schema) for kind in paths}
+    made = {kind: form_of(kind, found, schema) for kind in kinds if kind != "json"}
+    forms = {kind: Digest.of(raw) for kind, raw in made.items()}
+    made["json"] = to_json(Exported(found, schema, forms))
     folder.mkdir(parents=True, exist_ok=True)
     for kind, path in paths.items():
         write(path, made[kind])
+    digest = str(Digest.of(made["json"]))
     if as_json:
-        files = {kind: {"path": str(path), "bytes": len(made[kind])} for kind, path in paths.items()}
-        click.echo(json.dumps({"digest": str(found.digest), "trees": len(found.ensemble), "files": files}))
+        files = {
+            kind: {"path": str(path), "bytes": len(made[kind]), "digest": str(Digest.of(made[kind]))}
+            for kind, path in paths.items()
+        }
+        shown = {"digest": str(found.digest), "trees": len(found.ensemble), "export_digest": digest}
+        click.echo(json.dumps({**shown, "files": files}))
     else:
         click.echo(f"{process}/{node}: {len(found.ensemble)} trees, each as its digest says; {found.digest}")
         for kind, path in paths.items():
             click.echo(f"{path} ({len(made[kind])} bytes)")
+        click.echo(f"digest of the export, to be given with the files: {digest}")
 
 
-def _made(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:
-    """Return the bytes of one format, checked against the model."""
-    from executor.model import export_check, files  # noqa: PLC0415
+def form_of(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:
+    """Return the bytes of a form besides JSON, checked against the model."""
+    from executor.model import export_check, npz  # noqa: PLC0415
 
-    if kind == "json":
-        raw = files.to_json(model, schema)
-        files.from_json(raw, "model.json")
-    elif kind == "npz":
-        raw = files.to_npz(model)
+    if kind == "npz":
+        raw = npz.to_npz(model)
         export_check.check_npz(raw, model)
     else:
         from executor.model.graph import to_onnx  # noqa: PLC0415
@@ -96,9 +106,9 @@ def schema_of(spec: Path, model: "Model") -> "FeatureSchema":
     from executor.process.federation import load  # noqa: PLC0415
 
     schema = load(spec).features
-    if schema is None or schema.digest != model.schema_digest:
+    if schema is None or schema.digest != model.terms.schema_digest:
         raise UsageError(
             "SPEC_FEATURES",
-            f"{spec} does not name the features that {model.process} agreed on",
+            f"{spec} does not name the features that {model.terms.process} agreed on",
         )
     return schema

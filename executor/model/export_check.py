@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from executor.model.content import Model
 from executor.model.errors import ModelError
-from executor.model.files import trees_of_npz
+from executor.model.npz import trees_of_npz
 from protocol.task.result import ensemble_digest
 
 ROWS = 2_048

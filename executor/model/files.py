@@ -1,55 +1,58 @@
-"""An exported model: plain JSON and npz, which any program reads without code of ours (docs/models.md).
+"""An exported model: plain JSON, which any program reads without code of ours (docs/models.md).
 
-Both hold the trees as they are, so that whoever has a file can compute the model's digest again.
+The file holds all that decides how the model scores, and the digests of the other forms beside it. It has one
+spelling, so its SHA-256 stands for all of it: `sha256sum model.json` is the digest of the export.
 """
 
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from executor.model.content import Model, Voting
+from executor.model.content import Model, ModelTerms, Voting
 from executor.model.errors import ModelError, altered
+from executor.user_files import parse_json
 from learning.ensemble import Ensemble
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import DataError
-from protocol.identifiers import EstimatorId, parse_node, parse_organisation, parse_process
+from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import FORMAT_MAX_INTERNAL, TreeLimits
 from protocol.trees.tree import Tree
 
-FORMAT, VERSION = "attestree-model", 1
+FORMAT, VERSION = "attestree-model", 2
 ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value")
+OTHER_FORMS = ("npz", "onnx")
 MAX_BYTES = 1 << 30
 
 
-def to_json(model: Model, schema: FeatureSchema | None = None) -> bytes:
-    """Return the model as one JSON object; numbers read back as the same floats."""
-    return (json.dumps(to_dict(model, schema), indent=1) + "\n").encode()
+@dataclass(frozen=True)
+class Exported:
+    """What model.json holds: the model, the names of its features, and the digests of its other forms."""
+
+    model: Model
+    schema: FeatureSchema | None = None
+    forms: Mapping[str, Digest] = field(default_factory=dict)
 
 
-def to_dict(model: Model, schema: FeatureSchema | None = None) -> dict[str, Any]:
+def to_json(exported: Exported) -> bytes:
+    """Return the model as one JSON object in its one spelling; numbers read back as the same floats."""
+    return (json.dumps(to_dict(exported), indent=1) + "\n").encode()
+
+
+def to_dict(exported: Exported) -> dict[str, Any]:
     """Return what the JSON form holds."""
-    voting = model.voting
+    model, schema = exported.model, exported.schema
     return {
         "format": FORMAT,
         "version": VERSION,
-        "process": model.process,
-        "node": model.node,
-        "owner": model.owner,
-        "digest": str(model.digest),
-        "specification_digest": str(model.specification_digest),
-        "schema_digest": str(model.schema_digest),
-        "n_features": model.n_features,
+        **terms_dict(model.terms),
         "features": None if schema is None else list(schema.features),
         "label": None if schema is None else schema.label,
-        "voting": {"threshold": voting.threshold, "vote": voting.vote, "vote_cap": voting.vote_cap},
+        "files": {f"model.{kind}": str(digest) for kind, digest in sorted(exported.forms.items())},
         "estimators": [
             {
                 "id": str(estimator.id),
@@ -62,50 +65,104 @@ def to_dict(model: Model, schema: FeatureSchema | None = None) -> dict[str, Any]
     }
 
 
-def from_json(raw: bytes, file: str) -> tuple[Model, FeatureSchema | None]:
-    """Read an exported model back and check it as one that comes from the ledger."""
-    if len(raw) > MAX_BYTES:
-        raise _no_model(file, f"more than {MAX_BYTES} bytes")
+def terms_dict(terms: ModelTerms) -> dict[str, Any]:
+    """Return what the JSON form holds of a model besides its trees."""
+    voting = terms.voting
+    return {
+        "process": terms.process,
+        "node": terms.node,
+        "owner": terms.owner,
+        "iteration": terms.iteration,
+        "result": str(terms.result),
+        "digest": str(terms.digest),
+        "specification_digest": str(terms.specification_digest),
+        "parameters_digest": str(terms.parameters_digest),
+        "schema_digest": str(terms.schema_digest),
+        "n_features": terms.n_features,
+        "voting": {"threshold": voting.threshold, "vote": voting.vote, "vote_cap": voting.vote_cap},
+    }
+
+
+def from_json(raw: bytes, file: str) -> Exported:
+    """Read an exported model back and check that it agrees with itself; who wrote it is checked elsewhere."""
     try:
-        record = json.loads(raw)
+        record = parse_json(raw)
         if (record["format"], record["version"]) != (FORMAT, VERSION):
             raise _no_model(file, f"format {record['format']!r}, version {record['version']!r}")
-        model = _model(record)
-        schema = (
-            None if record["features"] is None else FeatureSchema(tuple(record["features"]), record["label"])
-        )
-    except ModelError:
-        raise
+        exported = Exported(_model(record), _schema(record), _forms(record))
+        different = difference(record, to_dict(exported))
+    except ModelError as error:
+        raise ModelError(error.code, f"{file}: {error.cause.removeprefix(f'{file}: ')}") from error
     except DataError as error:
         raise altered(f"{file}: {error.cause}") from error
-    except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise _no_model(file, f"{type(error).__name__} {error}") from error
-    if schema is not None and schema.digest != model.schema_digest:
-        raise altered(f"{file}: the features do not give the schema's digest")
-    if schema is not None and len(schema.features) != model.n_features:
-        raise altered(f"{file}: {len(schema.features)} features, and it says {model.n_features}")
-    return model, schema
+    if different is not None:
+        raise altered(f"{file}: {different} is not what the rest of the file gives")
+    if to_json(exported) != raw:
+        raise altered(f"{file}: it is spelled otherwise than it was exported")
+    return exported
+
+
+def difference(found: Any, expected: Any, place: str = "") -> str | None:
+    """Name the first place where two JSON values differ, such as voting.threshold; None if nowhere."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        for name in sorted(found.keys() | expected.keys()):
+            inner = f"{place}.{name}" if place else name
+            if name not in found or name not in expected:
+                return inner
+            if (deeper := difference(found[name], expected[name], inner)) is not None:
+                return deeper
+        return None
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = enumerate(zip(found, expected, strict=True))
+        return next((d for i, (a, b) in pairs if (d := difference(a, b, f"{place}[{i}]"))), None)
+    # Python has True == 1 and 1 == 1.0, and JSON has not.
+    return None if type(found) is type(expected) and found == expected else place or "all of it"
 
 
 def _model(record: Mapping[str, Any]) -> Model:
     voting = record["voting"]
     limits = TreeLimits(record["n_features"], FORMAT_MAX_INTERNAL, FORMAT_MAX_INTERNAL)
-    model = Model(
+    check_counter(record["iteration"], "iteration")
+    terms = ModelTerms(
         parse_process(record["process"]),
         parse_node(record["node"]),
         parse_organisation(record["owner"]),
+        record["iteration"],
+        Digest.parse(record["result"]),
         Digest.parse(record["digest"]),
         Digest.parse(record["specification_digest"]),
+        Digest.parse(record["parameters_digest"]),
         Digest.parse(record["schema_digest"]),
         record["n_features"],
-        Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]),
         Voting(voting["threshold"], voting["vote"], voting["vote_cap"]),
     )
-    model.voting.parameters()
+    terms.voting.parameters()
+    model = Model(terms, Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]))
     found = ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in model.ensemble])
     if found != model.digest:
         raise altered(f"its trees give the digest {found}, and it says {model.digest}")
     return model
+
+
+def _schema(record: Mapping[str, Any]) -> FeatureSchema | None:
+    if record["features"] is None:
+        return None
+    schema = FeatureSchema(tuple(record["features"]), record["label"])
+    if str(schema.digest) != record["schema_digest"]:
+        raise altered("the features do not give the schema's digest")
+    if len(schema.features) != record["n_features"]:
+        raise altered(f"{len(schema.features)} features, and it says {record['n_features']}")
+    return schema
+
+
+def _forms(record: Mapping[str, Any]) -> dict[str, Digest]:
+    found = {f"model.{kind}": kind for kind in OTHER_FORMS}
+    for name in record["files"]:
+        if name not in found:
+            raise altered(f"files: {str(name)[:40]!r} is no form of a model")
+    return {found[name]: Digest.parse(text) for name, text in record["files"].items()}
 
 
 def _estimator(entry: Mapping[str, Any], limits: TreeLimits) -> Estimator:
@@ -123,45 +180,6 @@ def _estimator(entry: Mapping[str, Any], limits: TreeLimits) -> Estimator:
             f"the tree of {entry['id']} has the digest {tree.digest}, and it says {entry['digest']}"
         )
     return Estimator(EstimatorId.parse(entry["id"]), tree)
-
-
-def to_npz(model: Model) -> bytes:
-    """Return the model as numpy arrays: nodes of all trees one after the other, tree i from first[i] on."""
-    trees = [estimator.tree for estimator in model.ensemble]
-    sizes = np.array([tree.n_nodes for tree in trees], dtype=np.int64)
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.concatenate([getattr(tree, name) for tree in trees]) for name in ARRAYS
-    }
-    arrays |= {
-        "first": np.cumsum(sizes) - sizes,
-        "size": sizes,
-        "creator": np.array([estimator.id.creator for estimator in model.ensemble]),
-        "counter": np.array([estimator.id.counter for estimator in model.ensemble], dtype=np.int64),
-        "weight": model.weights,
-        "decision_threshold": np.array(model.voting.threshold),
-        "vote": np.array(model.voting.vote),
-        "n_features": np.array(model.n_features),
-        "process": np.array(model.process),
-        "node": np.array(model.node),
-        "digest": np.array(str(model.digest)),
-        "schema_digest": np.array(str(model.schema_digest)),
-    }
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **arrays)
-    return file.getvalue()
-
-
-def trees_of_npz(raw: bytes) -> Sequence[tuple[EstimatorId, Tree]]:
-    """Read the trees of an npz form back."""
-    with np.load(io.BytesIO(raw), allow_pickle=False) as found:
-        arrays = {name: found[name] for name in (*ARRAYS, "first", "size", "creator", "counter")}
-    trees = []
-    for i, (first, size) in enumerate(zip(arrays["first"], arrays["size"], strict=True)):
-        part = {name: arrays[name][first : first + size] for name in ARRAYS}
-        trees.append(
-            (EstimatorId(str(arrays["creator"][i]), int(arrays["counter"][i])), Tree.from_arrays(**part))
-        )
-    return trees
 
 
 def _no_model(file: str, cause: str) -> ModelError:

@@ -63,10 +63,10 @@ def to_onnx(model: Model, features: Sequence[str] | None = None) -> bytes:
 
 def _properties(model: Model, features: Sequence[str] | None) -> dict[str, str]:
     found = {
-        "process": model.process,
-        "node": model.node,
+        "process": model.terms.process,
+        "node": model.terms.node,
         "digest": str(model.digest),
-        "schema_digest": str(model.schema_digest),
+        "schema_digest": str(model.terms.schema_digest),
     }
     return found | ({"features": "\n".join(features)} if features else {})
 

@@ -13,6 +13,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.model.export import schema_of, spec_option
+from executor.model.options import digest_option
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     "--model",
     "file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="An exported model.json to use instead of asking the ledger.",
+    help="An exported model.json to score with; the ledger confirms it, or --digest does.",
 )
+@digest_option
 @json_option
-@caller_options("data-scientist", unless="file")
+@caller_options("data-scientist", unless="digest")
 @reported
 def predict(
     *,
@@ -50,6 +52,7 @@ def predict(
     keep: tuple[str, ...],
     threshold: float | None,
     file: Path | None,
+    digest: str | None,
     as_json: bool,
     caller: Caller | None,
 ) -> None:
@@ -61,11 +64,11 @@ def predict(
     """
     from executor.model import rows  # noqa: PLC0415
 
-    found, schema = _model(caller, process, node, file)
+    found, schema = _model(caller, process, node, file, digest)
     if spec is not None:
         schema = schema_of(spec, found)
     if schema is None:
-        schema = rows.find_schema(data, label, drop, found.schema_digest)
+        schema = rows.find_schema(data, label, drop, found.terms.schema_digest)
     read = rows.read(data, schema, keep)
     scores = found.scores(read.X)
     decisions = found.decide(scores, threshold)
@@ -101,24 +104,19 @@ def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
 
 
 def _model(
-    caller: Caller | None, process: str, node: str, file: Path | None
+    caller: Caller | None, process: str, node: str, file: Path | None, digest: str | None
 ) -> "tuple[Model, FeatureSchema | None]":
-    if caller is not None:
-        from executor.model.content import fetch  # noqa: PLC0415
+    if file is not None:
+        from executor.model.verify import verified  # noqa: PLC0415
 
-        with caller.ledger() as ledger:
-            return fetch(ledger, process, node), None
-    if file is None:
-        raise AssertionError("without a file the ledger is asked")
-    from executor.model.files import from_json  # noqa: PLC0415
+        exported = verified(file, process, node, digest, caller)
+        return exported.model, exported.schema
+    if caller is None:
+        raise UsageError("DIGEST_ALONE", "--digest is that of an exported file, and there is no --model")
+    from executor.model.content import fetch  # noqa: PLC0415
 
-    model, schema = from_json(file.read_bytes(), str(file))
-    if (model.process, model.node) != (process, node):
-        raise UsageError(
-            "MODEL_OTHER",
-            f"{file} is the model {model.process}/{model.node}, not {process}/{node}",
-        )
-    return model, schema
+    with caller.ledger() as ledger:
+        return fetch(ledger, process, node), None
 
 
 def _write(out: Path | None, keep: tuple[str, ...], kept: Any, scores: Any, decisions: Any) -> None:

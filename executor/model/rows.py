@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from executor.data.columns import plain
+from executor.data.columns import missing, plain
 from executor.data.dataset import load, load_features
 from executor.data.parquet import is_parquet
 from executor.data.source import read_file
@@ -35,7 +35,8 @@ def find_schema(path: Path, label: str, drop: Sequence[str], wanted: Digest) -> 
     try:
         schema = FeatureSchema(columns, plain(label))
     except RecordError as error:
-        raise DatasetError("DATA_SCHEMA", f"{path}, column names: {error.cause}") from error
+        # Its words may quote a name, which is a value of a row where there is no header.
+        raise DatasetError("DATA_SCHEMA", f"{path}, column names: no schema of features") from error
     if schema.digest != wanted:
         raise DatasetError(
             "DATA_SCHEMA",
@@ -50,11 +51,7 @@ def read(path: Path, schema: FeatureSchema, keep: Sequence[str] = ()) -> Scoring
     names = names_of(path)
     for name in (*schema.features, *map(plain, keep)):
         if name not in names:
-            raise DatasetError(
-                "DATA_COLUMN",
-                f"{path}: there is no column {name!r} among {', '.join(names[:40])}",
-                case="feature",
-            )
+            raise DatasetError("DATA_COLUMN", missing(path, name, len(names)), case="feature")
     wanted = set(schema.features)
     values, found = load_features(path, drop=[name for name in names if name not in wanted])
     order = [found.index(name) for name in schema.features]

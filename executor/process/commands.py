@@ -11,6 +11,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.process import changes, proposals
 from executor.process.output import board_of, board_text, brief, changes_text, processes_text, submitted
+from executor.stop import StopSignals
 
 STATUSES = ("proposed", "running", "completed", "aborted")
 
@@ -125,5 +126,5 @@ def watch(process_id: str, seconds: float | None, as_json: bool, caller: Caller)
     """
     from executor.process.watch import watch as follow  # noqa: PLC0415
 
-    with caller.ledger() as ledger:
+    with StopSignals(), caller.ledger() as ledger:
         follow(ledger, process_id, seconds, as_json=as_json)

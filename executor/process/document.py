@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from executor.process.errors import Fault, FederationError
+from executor.user_files import UserFileError, read_file
 
 MAX_BYTES = 4 << 20
 MAX_DEPTH = 16
@@ -45,12 +46,13 @@ class Document:
 def read(path: Path) -> Document:
     """Read a file, or refuse it."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FederationError("FEDERATION_FILE", f"{path}: {error.strerror}") from error
-    if len(raw) > MAX_BYTES:
-        raise FederationError("FEDERATION_FILE", f"{path}: more than {MAX_BYTES} bytes", case="size")
+        raw = read_file(path, MAX_BYTES)
+    except UserFileError as error:
+        raise FederationError(
+            "FEDERATION_FILE",
+            f"{path}: {error.cause}",
+            case="size" if error.too_large else "kind" if error.not_a_file else "",
+        ) from error
     return parse(raw, str(path))
 
 

@@ -17,14 +17,14 @@ from executor.process.features import features_of, schema_and_limits
 from executor.process.located import fault, located
 from executor.process.names import msp_id
 from learning.parameters import Defaults
-from protocol.agreement.process import VERSION, Specification
+from protocol.agreement.process import Specification
 from protocol.agreement.schema import FeatureSchema
-from protocol.agreement.step import Step
+from protocol.agreement.step import VERSION, Step
 from protocol.agreement.topology import Topology
 
 STEP = "train"
 _STEP_FIELDS = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
-_AS_THEY_ARE = ("description", "initial_model", "task_seconds")
+_AS_THEY_ARE = ("description", "initial_model", "task_seconds", "silence_seconds", "abort")
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,13 @@ class _Maker:
         self.document = document
         self.content: dict[str, Any] = document.content
         self.any_options = any_options
+        self.version: int = self.content.get("version", VERSION)
 
     def federation(self) -> Federation:
         features = features_of(self.document)
         nodes = {node: msp_id(organisation) for node, organisation in self.content["nodes"].items()}
         record: dict[str, Any] = {
-            "version": VERSION,
+            "version": self.version,
             "process": self.content["process"],
             "organisations": self._organisations(nodes),
             "nodes": nodes,
@@ -80,7 +81,8 @@ class _Maker:
                 for i, change in enumerate(self.content.get("topology_changes", []))
             ],
             "steps": [
-                self._step(place, given, features, list(nodes)).to_dict() for place, given in self._steps()
+                self._step(place, given, features, list(nodes)).to_dict(self.version)
+                for place, given in self._steps()
             ],
             **{name: self.content[name] for name in _AS_THEY_ARE if name in self.content},
         }
@@ -119,7 +121,7 @@ class _Maker:
         record = given | {"image": _image(given["image"]), "parameters": parameters}
         changed = record.pop("overrides", {})
         with located(self.document, inner):
-            step = Step.from_dict(record)
+            step = Step.from_dict(record, self.version)
         overrides = {
             node: self._override((*place, "overrides", node), step, node, changes, nodes)
             for node, changes in changed.items()
@@ -127,7 +129,7 @@ class _Maker:
         if not self.any_options:
             with located(self.document, (*inner, "options")):
                 parameters["options"] = options.written_out(step.parameters)
-        return Step.from_dict(record | {"overrides": overrides})
+        return Step.from_dict(record | {"overrides": overrides}, self.version)
 
     def _override(
         self, path: Path_, step: Step, node: str, given: dict[str, Any], nodes: list[str]
@@ -174,7 +176,7 @@ def _replace(content: dict[str, Any], process: str | None, image: str | None) ->
                 step["image"] = image
 
 
-def _image(given: Any) -> dict[str, str]:
+def _image(given: Any) -> dict[str, Any]:
     if isinstance(given, dict):
         return given
     name, _, version = given.rpartition(":")

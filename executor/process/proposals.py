@@ -8,6 +8,7 @@ import click
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.process.output import brief, submitted
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
@@ -42,19 +43,20 @@ def create(
 ) -> None:
     """Propose the process that a federation file describes.
 
-    The file is checked, every default is written out, and the result goes to the ledger. Proposing is not
-    accepting: each organisation accepts by itself, yours too.
+    The file is checked, every default is written out, images are pinned to the digests on the ledger, and the
+    result is proposed. Proposing is not accepting: each organisation accepts by itself, yours too.
 
     \b
     executor process create --spec examples/federation.yaml --dry-run
     executor process create --spec examples/federation.yaml
     """
     specification = _specification(spec, name, image, any_options)
-    digest = str(specification.digest)
     if caller is None:
         _preview(specification, as_json=as_json)
         return
     with caller.ledger() as ledger:
+        specification = _pinned(specification, ledger)
+        digest = str(specification.digest)
         done = ledger.orchestration.create(specification.to_dict())
     _check_same(str(done.answer.specification_digest), digest)
     waiting = ", ".join(specification.organisations)
@@ -89,9 +91,10 @@ def accept(
     if digest is not None and spec is not None:
         raise UsageError("ACCEPT_TWICE", "both --digest and --spec are given")
     wanted = None if digest is None else Digest.parse(digest)
-    if spec is not None:
-        wanted = _specification(spec, process_id, image, any_options).digest
+    own = None if spec is None else _specification(spec, process_id, image, any_options)
     with caller.ledger() as ledger:
+        if own is not None:
+            wanted = _pinned(own, ledger).digest
         if wanted is None:
             wanted = ledger.orchestration.get(process_id).specification_digest
         done = ledger.orchestration.accept(process_id, wanted)
@@ -107,10 +110,23 @@ COMMANDS: tuple[click.Command, ...] = (create, accept)
 def _preview(specification: Specification, *, as_json: bool) -> None:
     digest = str(specification.digest)
     if as_json:
-        shown = {"specification": specification.to_dict(), "specification_digest": digest}
+        shown = {
+            "specification": specification.to_dict(),
+            "specification_digest": digest,
+            "pinned": specification.is_pinned,
+        }
         click.echo(json.dumps(shown))
-    else:
-        click.echo(f"{specification.to_bytes().decode()}\n{digest}")
+        return
+    click.echo(f"{specification.to_bytes().decode()}\n{digest}")
+    if not specification.is_pinned:
+        click.echo("a draft: proposing it pins its images, which gives another digest")
+
+
+def _pinned(specification: Specification, ledger: Ledger) -> Specification:
+    """Return the specification with its images as the ledger has them; version 1 cannot say them."""
+    if specification.version == 1:
+        return specification
+    return specification.pinned(lambda name, version: ledger.images.get(name, version).image.pin)
 
 
 def _specification(spec: Path, name: str | None, image: str | None, any_options: bool) -> Specification:

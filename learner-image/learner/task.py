@@ -7,7 +7,7 @@ from learner.outcome import Exit, ends_with, need
 from learning import options
 from learning.parameters import Parameters
 from protocol import canonical
-from protocol.agreement.process import InitialModel, TaskParameters
+from protocol.agreement.parameters import InitialModel, TaskParameters
 from protocol.agreement.step import StepKind
 from protocol.broker.answers import TaskAnswer
 from protocol.broker.messages import Request, Verb

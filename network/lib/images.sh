@@ -4,6 +4,16 @@
 
 image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
+# alone_with NAME: keeps other scripts that build the same thing waiting until the subshell that calls it ends. Two builds of
+# one tag would give two images, and the tag would move from one to the other while the first is in use.
+alone_with() {
+  local lock
+  mkdir -p "$CACHE/locks"
+  exec {lock}>"$CACHE/locks/${1//\//-}"
+  flock --timeout 3600 "$lock" || die "$TIMEOUT" "another script has been building $1 for an hour" \
+    "it holds $CACHE/locks/${1//\//-}" "end it, then run the command again"
+}
+
 # choose_images auto|official|build: prints official or build.
 choose_images() {
   case $1 in
@@ -74,6 +84,8 @@ build_once() {
   shift 3
   echo "$image"
   image_exists "$image" && return 0
+  alone_with "$name"
+  image_exists "$image" && return 0
   say "$name: building the image"
   context=$(mktemp -d)
   cp "$dockerfile" "$context/Dockerfile"
@@ -92,6 +104,8 @@ build_once() {
 build_python_base() {
   local image=attestree/python:3.11-$DEBIAN_SUITE archive=$CACHE/python-3.11-$DEBIAN_SUITE.tar.gz work
   echo "$image"
+  image_exists "$image" && return 0
+  alone_with "$image"
   image_exists "$image" && return 0
   if [ ! -f "$archive" ]; then
     say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"

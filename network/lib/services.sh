@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# The files of settings that up.sh writes: the network's own, compose's, and one for each peer and orderer. GOMEMLIMIT stays
-# below the container's limit, so that a transaction of tens of megabytes makes the collector work and not the kernel kill.
+# The files of settings that up.sh writes: the network's own, compose's, and one for each peer and orderer.
 
 # write_network_settings IMAGES CHAINCODE_IMAGE: what load_network, the executor and the next up.sh read. IMAGES says
 # whether the images are official or built.
@@ -53,7 +52,6 @@ write_peer_environment() { # ORG
   local org=$1 target
   target=$(org_dir "$org")/peer/service.env
   cat >"$target" <<EOF
-GOMEMLIMIT=1280MiB
 FABRIC_LOGGING_SPEC=warning
 CORE_PEER_ID=peer.$org
 CORE_PEER_LOCALMSPID=$(msp_id "$org")
@@ -89,7 +87,6 @@ write_orderer_environment() { # ORDERER
   local target
   target=$(org_dir orderer)/$1/service.env
   cat >"$target" <<EOF
-GOMEMLIMIT=640MiB
 FABRIC_LOGGING_SPEC=warning:orderer.consensus.etcdraft=info
 ORDERER_GENERAL_LISTENADDRESS=0.0.0.0
 ORDERER_GENERAL_LISTENPORT=7050

@@ -1,6 +1,7 @@
 """What an image version is on the ledger: names, digests in their one spelling, and where to pull it from."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -69,6 +70,11 @@ class Image:
         """What an engine pulls: the repository and the digest of the manifest, no tag."""
         return f"{self.repository}@{self.manifest_digest}"
 
+    @property
+    def pin(self) -> "ImagePin":
+        """The two digests that fix what runs."""
+        return ImagePin(self.image_id, self.manifest_digest)
+
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the fields as they stand in the ledger's record."""
         return {
@@ -79,6 +85,23 @@ class Image:
             "repository": self.repository,
             "description": self.description,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePin:
+    """Which bytes an image version stands for, so that a name's owner cannot change what runs."""
+
+    image_id: Digest
+    manifest_digest: Digest
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read the fields from where they stand beside name and version."""
+        return cls(Digest.parse(record["image_id"]), Digest.parse(record["manifest_digest"]))
+
+    def to_dict(self) -> dict[str, canonical.Record]:
+        """Return the fields as they stand beside name and version."""
+        return {"image_id": str(self.image_id), "manifest_digest": str(self.manifest_digest)}
 
 
 def check_text(text: str, what: str) -> None:

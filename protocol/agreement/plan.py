@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from protocol.agreement.image import ImagePin
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
 from protocol.agreement.topology import Schedule, Topology
@@ -29,7 +30,7 @@ class Change:
     """One change and the iteration from which it holds.
 
     `subject` is `{"node", "organisation"}` for a join, `{"node"}` for a leave, a topology's record, or
-    `{"version"}` of the image.
+    `{"version", "image_id", "manifest_digest"}` of the image.
     """
 
     kind: ChangeKind
@@ -44,6 +45,21 @@ class Change:
     def from_dict(cls, record: Mapping[str, Any]) -> "Change":
         """Read a change from a process record, which only ever holds checked ones."""
         return cls(ChangeKind(record["kind"]), record["iteration"], record["subject"])
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedImage:
+    """The image of an iteration, and which bytes it stands for; version 1 of a specification does not say."""
+
+    name: str
+    version: str
+    pin: ImagePin | None
+
+    @classmethod
+    def of(cls, name: str, subject: Mapping[str, Any]) -> "PlannedImage":
+        """Read the subject of a change of the image."""
+        pin = ImagePin.from_dict(subject) if "image_id" in subject else None
+        return cls(name, subject["version"], pin)
 
 
 class Plan:
@@ -123,11 +139,11 @@ class Plan:
             return ()
         return self.topology.neighbours(node, iteration, self.active(iteration))
 
-    def image(self, iteration: int) -> tuple[str, str]:
-        """Return name and version of the image that runs in an iteration."""
+    def image(self, iteration: int) -> PlannedImage:
+        """Return the image that runs in an iteration."""
         step, first = self.specification.step_at(iteration)
-        version, since = step.image_version, first
+        planned, since = PlannedImage(step.image_name, step.image_version, step.pin), first
         for change in self._images:
             if since <= change.iteration <= iteration:
-                version, since = change.subject["version"], change.iteration
-        return step.image_name, version
+                planned, since = PlannedImage.of(step.image_name, change.subject), change.iteration
+        return planned

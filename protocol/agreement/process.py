@@ -1,99 +1,43 @@
-"""What a consortium agrees on before anything runs: a process (docs/formats/process-v1.md).
+"""What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
 Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out, so
-equal agreements have equal digests.
+equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2 for
+what it could not say.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Self
 
 from protocol import canonical
-from protocol.agreement.step import AGREED, MAX_ITERATIONS, Step, StepKind, StepParameters, read_kind
+from protocol.agreement.image import ImagePin
+from protocol.agreement.parameters import InitialModel, TaskParameters
+from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step
 from protocol.agreement.topology import Schedule, Topology
 from protocol.digest import Digest
 from protocol.errors import EncodingError, ProcessError
-from protocol.fields import AgreementFields, Fields
+from protocol.fields import AgreementFields
 from protocol.identifiers import parse_node, parse_organisation
+from protocol.text import check_printable
 
-VERSION = 1
 MAX_ORGANISATIONS = 256
 MAX_NODES = 1_000
 MAX_STEPS = 32
 MAX_CHANGES = 1_000
 DEFAULT_TASK_SECONDS = 3_600
 MAX_TASK_SECONDS = 30 * 86_400
+DEFAULT_SILENCE_SECONDS = 86_400
+MAX_SILENCE_SECONDS = 366 * 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class InitialModel:
-    """The published model a process starts from, fixed by its digest."""
+class AbortRule(StrEnum):
+    """Who may give a running process up."""
 
-    process: str
-    node: str
-    digest: Digest
-
-    @classmethod
-    def from_dict(cls, record: object) -> Self:
-        """Accept a record of an initial model, or raise."""
-        found = AgreementFields(record, "initial_model", ("process", "node", "digest"))
-        return cls(found.process(), found.node(), found.digest("digest"))
-
-    def to_dict(self) -> dict[str, canonical.Record]:
-        """Return the record."""
-        return {"process": self.process, "node": self.node, "digest": str(self.digest)}
-
-
-@dataclass(frozen=True, slots=True)
-class TaskParameters:
-    """All that a node's task in an iteration depends on besides image and data.
-
-    The SHA-256 of its canonical bytes is the parameter hash that the task commits to and signs.
-    """
-
-    agreed: StepParameters
-    step: str
-    kind: StepKind
-    first_iteration: int
-    """The first iteration of the step, as `iterations` is how many the step has."""
-    iterations: int
-    synchronous: bool
-    initial_model: InitialModel | None
-
-    @classmethod
-    def from_dict(cls, record: object) -> Self:
-        """Accept the record that a task commits to."""
-        found = Fields(record, "the parameters", (*AGREED, *_PLACE))
-        initial = found["initial_model"]
-        return cls(
-            StepParameters.from_dict({name: found[name] for name in AGREED}),
-            found.text("step"),
-            read_kind(found["kind"]),
-            found.count("first_iteration"),
-            found.whole("iterations", 1, MAX_ITERATIONS),
-            found.flag("synchronous"),
-            None if initial is None else InitialModel.from_dict(initial),
-        )
-
-    def to_dict(self) -> dict[str, canonical.Record]:
-        """Return the record."""
-        return {
-            **self.agreed.to_dict(),
-            "step": self.step,
-            "kind": self.kind.value,
-            "first_iteration": self.first_iteration,
-            "iterations": self.iterations,
-            "synchronous": self.synchronous,
-            "initial_model": None if self.initial_model is None else self.initial_model.to_dict(),
-        }
-
-    @property
-    def digest(self) -> Digest:
-        """The parameter hash."""
-        return canonical.digest(self.to_dict())
-
-
-_PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")
+    MAJORITY = "majority"
+    """More than half of the organisations that take part."""
+    ANY = "any"
+    """Each organisation that takes part, by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +52,29 @@ class Specification:
     steps: tuple[Step, ...]
     initial_model: InitialModel | None
     task_seconds: int
+    silence_seconds: int = DEFAULT_SILENCE_SECONDS
+    """How long a node may be silent before a majority may leave it out."""
+    abort: AbortRule = AbortRule.MAJORITY
+    version: int = VERSION
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
         """Accept a record that describes a process which can run, or raise."""
-        needed = {"version", "process", "organisations", "nodes", "topology", "steps"}
-        optional = {"description", "topology_changes", "initial_model", "task_seconds"}
-        found = AgreementFields(record, "the specification", needed, optional)
-        found.version(VERSION)
+        version = _version(record)
+        found = AgreementFields(record, "the specification", _NEEDED, _OPTIONAL[version])
         initial = found.get("initial_model", None)
         specification = cls(
             found.process(),
-            found.text("description", default=""),
+            _description(found, version),
             _organisations(found.items("organisations", MAX_ORGANISATIONS)),
             _nodes(found["nodes"]),
             _schedule(found),
-            tuple(map(Step.from_dict, found.items("steps", MAX_STEPS))),
+            tuple(Step.from_dict(step, version) for step in found.items("steps", MAX_STEPS)),
             None if initial is None else InitialModel.from_dict(initial),
             found.whole("task_seconds", 1, MAX_TASK_SECONDS, DEFAULT_TASK_SECONDS),
+            found.whole("silence_seconds", 1, MAX_SILENCE_SECONDS, DEFAULT_SILENCE_SECONDS),
+            _abort(found.get("abort", AbortRule.MAJORITY.value)),
+            version,
         )
         specification.check()
         return specification
@@ -154,6 +103,19 @@ class Specification:
                 )
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether every step says which bytes its image version stands for."""
+        return all(step.pin is not None for step in self.steps)
+
+    def pinned(self, pin_of: Callable[[str, str], ImagePin]) -> "Specification":
+        """Return the specification with the digests of each image by name and version, where it has none."""
+        steps = (
+            step if step.pin else replace(step, pin=pin_of(step.image_name, step.image_version))
+            for step in self.steps
+        )
+        return replace(self, steps=tuple(steps))
+
+    @property
     def iterations(self) -> int:
         """How many iterations the steps have together."""
         return sum(step.iterations for step in self.steps)
@@ -177,8 +139,8 @@ class Specification:
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record with every default written out and every list in its one order."""
-        return {
-            "version": VERSION,
+        record: dict[str, canonical.Record] = {
+            "version": self.version,
             "process": self.process,
             "description": self.description,
             "organisations": list(self.organisations),
@@ -188,10 +150,13 @@ class Specification:
                 {"iteration": start, "topology": topology.to_dict()}
                 for start, topology in self.topology.changes
             ],
-            "steps": [step.to_dict() for step in self.steps],
+            "steps": [step.to_dict(self.version) for step in self.steps],
             "initial_model": None if self.initial_model is None else self.initial_model.to_dict(),
             "task_seconds": self.task_seconds,
         }
+        if self.version > 1:
+            record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
+        return record
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes."""
@@ -204,6 +169,39 @@ class Specification:
     def digest(self) -> Digest:
         """The SHA-256 of the canonical bytes: what each organisation accepts."""
         return Digest.of(self.to_bytes())
+
+
+_NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
+_FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
+_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort")}
+"""By version, the fields that have defaults."""
+
+
+def _version(record: object) -> int:
+    if not isinstance(record, Mapping):
+        raise ProcessError("PROCESS_FIELDS", "the specification is not an object")
+    found = record.get("version")
+    if type(found) is not int or found not in _OPTIONAL:
+        raise ProcessError(
+            "PROCESS_VALUE", f"the specification is of version {str(found)[:20]}, not 1 to {VERSION}"
+        )
+    return found
+
+
+def _description(found: AgreementFields, version: int) -> str:
+    text = found.text("description", default="")
+    if version > 1:
+        check_printable(text, "the description")
+    return text
+
+
+def _abort(value: object) -> AbortRule:
+    try:
+        return AbortRule(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise ProcessError(
+            "PROCESS_VALUE", f"abort {str(value)[:40]!r} is neither majority nor any"
+        ) from None
 
 
 def _organisations(names: list[Any]) -> tuple[str, ...]:

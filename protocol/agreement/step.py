@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
+from protocol.agreement.image import ImagePin
 from protocol.canonical import MAX_INTEGER, Record
 from protocol.digest import Digest
 from protocol.errors import IdentifierError, ProcessError
@@ -12,10 +13,13 @@ from protocol.fields import AgreementFields
 from protocol.identifiers import parse_image_name, parse_image_version, parse_node
 from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, TreeLimits
 
+VERSION = 2
+"""The version of specifications that are written; version 1 is read."""
 MAX_TREES = 10_000
 MAX_ITERATIONS = 100_000
 MAX_OPTION_BYTES = 1 << 16
 
+PIN = ("image_id", "manifest_digest")
 _COUNTS = ("n_new", "n_max", "n_share")
 AGREED = (*_COUNTS, "seed", "limits", "schema_digest", "options")
 """The fields of parameters with every default written out."""
@@ -92,13 +96,15 @@ class Step:
     synchronous: bool
     parameters: StepParameters
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pin: ImagePin | None = None
+    """What the image version was when the process was proposed; absent in version 1, and in a draft."""
 
     @classmethod
-    def from_dict(cls, record: object) -> Self:
-        """Accept a record of a step, or raise; defaults are filled in."""
+    def from_dict(cls, record: object, version: int = VERSION) -> Self:
+        """Accept a record of a step of a specification's version, or raise; defaults are filled in."""
         optional = {"kind", "iterations", "synchronous", "overrides"}
         found = AgreementFields(record, "step", ("name", "image", "parameters"), optional)
-        image = AgreementFields(found["image"], "image", ("name", "version"))
+        image = AgreementFields(found["image"], "image", ("name", "version"), PIN if version > 1 else ())
         kind = read_kind(found.get("kind", StepKind.ITERATIVE.value))
         parameters = StepParameters.from_dict(found["parameters"])
         return cls(
@@ -110,19 +116,26 @@ class Step:
             found.flag("synchronous", default=True),
             parameters,
             _overrides(found.get("overrides", {}), parameters),
+            _pin(image),
         )
 
-    def to_dict(self) -> dict[str, Record]:
+    def to_dict(self, version: int = VERSION) -> dict[str, Record]:
         """Return the record with every default written out."""
         return {
             "name": self.name,
             "kind": self.kind.value,
-            "image": {"name": self.image_name, "version": self.image_version},
+            "image": self._image(version),
             "iterations": self.iterations,
             "synchronous": self.synchronous,
             "parameters": self.parameters.to_dict(),
             "overrides": {node: dict(changes) for node, changes in self.overrides.items()},
         }
+
+    def _image(self, version: int) -> dict[str, Record]:
+        image: dict[str, Record] = {"name": self.image_name, "version": self.image_version}
+        if version > 1:
+            image |= dict.fromkeys(PIN) if self.pin is None else self.pin.to_dict()
+        return image
 
     def parameters_of(self, node: str) -> StepParameters:
         """Return the parameters of one node."""
@@ -162,6 +175,16 @@ def _iterations(found: AgreementFields, kind: StepKind) -> int:
     if "iterations" not in found:
         raise ProcessError("PROCESS_FIELDS", "an iterative step lacks iterations")
     return found.whole("iterations", 1, MAX_ITERATIONS)
+
+
+def _pin(image: AgreementFields) -> ImagePin | None:
+    """Read both digests of an image, or neither: one alone says nothing of the other."""
+    given = [name for name in PIN if image.get(name, None) is not None]
+    if len(given) == 1:
+        raise ProcessError(
+            "PROCESS_FIELDS", f"an image has {given[0]} and not the other of {' and '.join(PIN)}"
+        )
+    return ImagePin(image.digest("image_id"), image.digest("manifest_digest")) if given else None
 
 
 def _overrides(record: object, parameters: StepParameters) -> dict[str, dict[str, Any]]:

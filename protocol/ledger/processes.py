@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from protocol.agreement.lifecycle import ImageState, ProcessState
+from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.plan import Change, ChangeKind, Plan
-from protocol.agreement.process import Specification, TaskParameters
+from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -50,7 +51,7 @@ class ProcessRecord(LedgerRecord):
     process: Annotated[str, "the process id"]
     status: Annotated[ProcessState, "where it stands"]
     specification: Annotated[
-        Specification, "what was agreed, with every default written out (docs/formats/process-v1.md)"
+        Specification, "what was agreed, with every default written out (docs/formats/process-v2.md)"
     ]
     specification_digest: Annotated[Digest, "SHA-256 of the canonical specification"]
     created: Annotated[Provenance, "who proposed it"]
@@ -157,7 +158,7 @@ class StepPlace(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class TaskImage(LedgerRecord):
-    """The image that runs in an iteration, as registered."""
+    """The image that runs in an iteration, as the process pinned it."""
 
     name: Annotated[str, "the image's name"]
     version: Annotated[str, "its version"]

@@ -8,6 +8,7 @@ from docker import DockerClient
 from support.channel import unique
 from support.memory.broker_double import HangUpError, serving
 from support.memory.scene import SEED, Scene, refusing
+from support.network import PROJECT
 
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
@@ -28,7 +29,7 @@ def run(docker_client: DockerClient, learner_id: Digest, tmp_path: Path) -> Any:
         profile = Profile.for_image(docker_client, learner_id, Limits(), has_state)
         with serving(tmp_path, scene.answer) as broker:
             socket.chmod(0o666)
-            labels = {"attestree.test": "learner"}
+            labels = {"attestree.test": PROJECT}
             with Container.create(docker_client, profile, mounts, labels, unique("learner")) as container:
                 container.start(bytearray(key))
                 outcome = container.wait(120)

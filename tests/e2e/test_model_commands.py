@@ -2,6 +2,7 @@
 
 import csv
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,10 @@ def test_export_is_checked_and_scores_as_the_ledger_says(
     before = (out / "model.onnx").read_bytes()
     done(*again, "--force", "--format", "onnx", "--spec", str(federation))
     assert (out / "model.onnx").read_bytes() == before
+    # What is left of the first export is no part of the second.
+    assert refused("model", "verify", *place, str(out)) == (14, "MODEL_ALTERED")
+    (out / "model.npz").unlink()
+    assert done("model", "verify", *place, str(out))["files"] == ["model.json", "model.onnx"]
 
 
 def test_predict_agrees_with_learning_and_with_onnx(
@@ -128,14 +133,17 @@ def test_predict_agrees_with_learning_and_with_onnx(
     scores = np.array([float(row["score"]) for row in rows])
     X = np.genfromtxt(data, delimiter=",", skip_header=1)[:, :0:-1].astype(np.float32)
     assert (scores == node_scores(published, X)).all()
-    done("model", "export", *place, "--out", str(tmp_path), "--spec", str(federation))
+    made = done("model", "export", *place, "--out", str(tmp_path), "--spec", str(federation))
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     by_onnx, anomalous = session.run(None, {"features": X})
     assert np.abs(by_onnx - scores).max() < 1e-15
     assert [str(int(value)) for value in anomalous] == [row["anomalous"] for row in rows]
-    # The exported file alone is enough, and knows its features.
-    offline = (*place, str(data), "--model", str(tmp_path / "model.json"), "--json")
-    assert executor("model", "predict", *offline).answer["scores"] == scores.tolist()
+    # The exported file is enough with its digest, and knows its features; else the ledger confirms it.
+    digest = f"sha256:{sha256((tmp_path / 'model.json').read_bytes()).hexdigest()}"
+    assert digest == made["export_digest"]
+    for by in (("--digest", digest), ()):
+        exported = (*place, str(data), "--model", str(tmp_path / "model.json"), *by, "--json")
+        assert executor("model", "predict", *exported).answer["scores"] == scores.tolist()
 
 
 def node_scores(player: Player, X: np.ndarray) -> np.ndarray:
@@ -150,15 +158,23 @@ def test_rows_of_another_schema_are_refused(place: tuple[str, str], data: Path, 
     assert refused("model", "predict", *place, str(other), "--label", "fraud") == (40, "DATA_SCHEMA")
 
 
-def test_an_altered_export_is_refused(place: tuple[str, str], data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["tree", "threshold", "owner"])
+def test_h20_an_altered_export_is_refused_by_the_ledger(
+    place: tuple[str, str], data: Path, tmp_path: Path, what: str
+) -> None:
     done("model", "export", *place, "--out", str(tmp_path), "--format", "json")
     path = tmp_path / "model.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    tree = record["estimators"][0]
-    tree["value"] = [
-        1.0 - value if tree["feature"][i] < 0 else value for i, value in enumerate(tree["value"])
-    ]
-    path.write_text(json.dumps(record), encoding="utf-8")
+    if what == "tree":
+        tree = record["estimators"][0]
+        tree["value"] = [
+            1.0 - value if tree["feature"][i] < 0 else value for i, value in enumerate(tree["value"])
+        ]
+    elif what == "threshold":
+        record["voting"]["threshold"] = 0.99
+    else:
+        record["owner"] = "Org2MSP"
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     assert refused("model", "predict", *place, str(data), "--model", str(path)) == (14, "MODEL_ALTERED")
 
 

@@ -50,7 +50,7 @@ def test_create_accept_by_each_organisation_start(proposed: tuple[str, str], ima
     preview = done(
         "process", "create", "--dry-run", "--spec", str(FILE), "--process", process, "--image", image
     )
-    assert preview["specification_digest"] == digest
+    assert (preview["pinned"], preview["specification_digest"] == digest) == (False, False)
     for i, organisation in enumerate(ORGANISATIONS):
         assert refused("process", "start", process) == (13, "PROCESS_UNACCEPTED")
         answer = done("process", "accept", process, "--digest", digest, organisation=organisation)
@@ -74,12 +74,16 @@ def test_what_the_ledger_shows_is_a_file_with_the_same_digest(
     assert accepted["specification_digest"] == digest
 
 
-def test_another_specification_than_the_read_one_is_not_accepted(proposed: tuple[str, str]) -> None:
+def test_another_specification_than_the_read_one_is_not_accepted(
+    proposed: tuple[str, str], image: str, tmp_path: Path
+) -> None:
     process, _ = proposed
     other = f"sha256:{'0' * 64}"
     assert refused("process", "accept", process, "--digest", other) == (13, "PROCESS_DIGEST")
-    # The same file with the image it names, which is not the one that was proposed.
-    assert refused("process", "accept", process, "--spec", str(FILE)) == (13, "PROCESS_DIGEST")
+    altered = tmp_path / "altered.yaml"
+    altered.write_text(FILE.read_text("utf-8").replace("seed: 42", "seed: 43"), "utf-8")
+    read = ("--spec", str(altered), "--image", image)
+    assert refused("process", "accept", process, *read) == (13, "PROCESS_DIGEST")
 
 
 def test_refusals_have_their_exit_codes(proposed: tuple[str, str], tmp_path: Path) -> None:

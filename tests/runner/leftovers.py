@@ -10,12 +10,14 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .surroundings import MARK, PORTS, PROJECT, ROOT
 
 SECONDS = 120
+ROUNDS = 20
+"""How often what comes back, as a container by its restart policy, is removed again, half a second apart."""
 LABELS = ("attestree.network", "attestree.test")
 """What a network's parts carry, and what containers of tests outside of any network carry."""
 KINDS = (
@@ -54,23 +56,34 @@ def engine_answers(environment: Mapping[str, str]) -> bool:
 def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
     found = []
     for kind, listing, removal in KINDS:
-        identifier = "Name" if kind == "volume" else "ID"
-        ours = []
-        for label in LABELS:
-            template = f'{{{{.{identifier}}}}} {{{{.Label "{label}"}}}}'
-            lines = _docker(environment, *listing, "--filter", f"label={label}", "--format", template).stdout
-            for name, _, owner in (line.partition(" ") for line in lines.splitlines()):
-                if is_ours(owner) or (kind == "container" and _mounts_ours(environment, name)):
-                    ours.append(name)
-        if ours:
+        removed: dict[str, None] = {}
+        for turn in range(ROUNDS):
+            ours = _ours(environment, kind, listing)
+            if not ours:
+                break
+            time.sleep(0.5 if turn else 0)
             _docker(environment, *removal, *ours)
-            found += [f"{kind} {one}" for one in ours]
+            removed |= dict.fromkeys(ours)
+        found += [f"{kind} {one}" for one in removed]
     listed = _docker(environment, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}").stdout
     registry = re.compile(rf"(127\.0\.0\.1|localhost):{PORTS}005/.*")
     tags = [tag for tag in listed.splitlines() if registry.fullmatch(tag) and "<none>" not in tag]
     if tags:
         _docker(environment, "rmi", *tags)
         found += [f"image {tag}" for tag in tags]
+    return found
+
+
+def _ours(environment: Mapping[str, str], kind: str, listing: Sequence[str]) -> list[str]:
+    """Return what there is of this kind that belongs to a test network or was made by a test."""
+    identifier = "Name" if kind == "volume" else "ID"
+    found = []
+    for label in LABELS:
+        template = f'{{{{.{identifier}}}}} {{{{.Label "{label}"}}}}'
+        lines = _docker(environment, *listing, "--filter", f"label={label}", "--format", template).stdout
+        for name, _, owner in (line.partition(" ") for line in lines.splitlines()):
+            if is_ours(owner) or (kind == "container" and _mounts_ours(environment, name)):
+                found.append(name)
     return found
 
 

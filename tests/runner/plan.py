@@ -55,6 +55,11 @@ def fuzz() -> Job:
     return Job("fuzz", ["scripts/fuzz", "4"], 600)
 
 
+def mutants() -> Job:
+    """Return a look at whether tests guard the rules that the newest commit changed."""
+    return Job("mutants", [f"{BIN}/python", "-m", "tests.runner.mutate", "--changed", "--most", "12"], 900)
+
+
 def network(*, fresh: bool) -> list[Job]:
     """Return what brings up the test network and makes the learner image; the later jobs need both."""
     publish = [f"{BIN}/executor", "image", "publish", "attestree/learner"]

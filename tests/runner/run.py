@@ -1,5 +1,6 @@
 """One run of the test command, from what earlier runs left to the last line."""
 
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -96,7 +97,8 @@ class Run:
             units.append(plan.unit(self.selection, self.logs, live=not self.e2e))
         if self.selection.chosen:
             return [units]
-        return [plan.checks(), [*units, plan.fuzz()]]
+        mutants = [plan.mutants()] if os.environ.get("CI") else []
+        return [plan.checks(), [*units, plan.fuzz(), *mutants]]
 
     def _clear_up(self) -> None:
         if self.problem or (self.failed and not self.evidence.exists):

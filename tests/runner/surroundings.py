@@ -106,19 +106,23 @@ def _remove_unless_held(folder: Path) -> None:
 def one_at_a_time() -> Iterator[None]:
     """Hold the test network's name and ports on this machine, or wait for who has them in any clone."""
     with contextlib.ExitStack() as held:
-        for what in (PROJECT, f"ports {PORTS}"):
-            held.enter_context(_hold(what))
+        held.enter_context(_hold(f"\0attestree test run, {PROJECT}", PROJECT))
+        held.enter_context(_hold(port_name(PORTS), f"the ports {PORTS}…"))
         yield
 
 
+def port_name(prefix: str) -> str:
+    """Return what a user of these ports binds: a name without a file, which goes with its process."""
+    return f"\0attestree tests, ports {prefix}"
+
+
 @contextlib.contextmanager
-def _hold(what: str) -> Iterator[None]:
+def _hold(bound: str, what: str) -> Iterator[None]:
     end, told = time.monotonic() + WAIT_SECONDS, False
-    # A name without a file: it goes with the process, and every user may take it.
     with socket.socket(socket.AF_UNIX) as name:
         while True:
             try:
-                name.bind(f"\0attestree test run, {what}")
+                name.bind(bound)
                 break
             except OSError as error:
                 if time.monotonic() > end:

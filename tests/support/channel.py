@@ -137,7 +137,7 @@ def register(version: str) -> None:
 def specification(process: str, version: str, nodes: dict[str, str], **step: Any) -> dict[str, Any]:
     """A process of one step on these nodes of org1 and org2."""
     return {
-        "version": 1,
+        "version": 2,
         "process": process,
         "organisations": sorted(set(nodes.values())),
         "nodes": nodes,
@@ -145,7 +145,12 @@ def specification(process: str, version: str, nodes: dict[str, str], **step: Any
         "steps": [
             {
                 "name": "train",
-                "image": {"name": IMAGE, "version": version},
+                "image": {
+                    "name": IMAGE,
+                    "version": version,
+                    "image_id": DIGESTS[2],
+                    "manifest_digest": DIGESTS[1],
+                },
                 "iterations": 4,
                 "parameters": {
                     "n_new": 1,

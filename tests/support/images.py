@@ -142,7 +142,7 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         ports={"5000/tcp": ("127.0.0.1", None)},
         # An engine may be run without its default bridge.
         network=f"{PROJECT}_default",
-        labels={"attestree.test": "images"},
+        labels={"attestree.test": PROJECT},
     )
     try:
         container.put_archive("/", pack(**{"registry.yml": CONFIG}))

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runner.surroundings import port_name
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = os.environ.setdefault("ATTESTREE_PROJECT", "attestree")
 
@@ -130,8 +132,8 @@ def free_ports() -> Iterator[str]:
     for prefix in range(31, 17, -1):
         with socket.socket(socket.AF_UNIX) as name:
             try:
-                # A name without a file: it goes with the process that holds it.
-                name.bind(f"\0attestree tests hold ports {prefix}")
+                # As a whole run does with its own.
+                name.bind(port_name(str(prefix)))
             except OSError:
                 continue
             if all(_is_free(1000 * prefix + port) for port in range(1000)):

@@ -21,7 +21,7 @@ from executor.sandbox.profile import Limits, Profile
 from protocol.digest import Digest
 from support.channel import unique
 from support.images import one_at_a_time
-from support.network import ROOT, done
+from support.network import PROJECT, ROOT, done
 
 IMAGES = ROOT / "tests/e2e/sandbox/images"
 SMALL = Limits(memory_bytes=96 << 20)
@@ -121,7 +121,7 @@ class Sandboxes:
 
     def __init__(self, client: DockerClient, image_id: Digest, folder: Path) -> None:
         self.client, self.image_id, self.folder = client, image_id, folder
-        self.labels = {"attestree.test": unique("sandbox")}
+        self.labels = {"attestree.test": f"{PROJECT}-{unique('sandbox')}"}
 
     def profile(self, limits: Limits = SMALL, has_state: bool = True) -> Profile:
         return Profile.for_image(self.client, self.image_id, limits, has_state)

@@ -51,7 +51,7 @@ class Orchestration(Proxy):
         return self._evaluate(ModelContext, "ModelContext", process)
 
     def create(self, specification: Mapping[str, Any]) -> Submitted[ProcessRecord]:
-        """Propose a process by its specification (docs/formats/process-v1.md)."""
+        """Propose a process by its specification (docs/formats/process-v2.md)."""
         return self._submit(ProcessRecord, "Create", dict(specification))
 
     def accept(self, process: str, digest: Digest | None = None) -> Submitted[ProcessRecord]:

@@ -89,7 +89,7 @@ CONFIG_ALTERATIONS: dict[str, tuple[dict[str, Any], str]] = {
 def test_container_that_differs_from_the_profile_is_refused(sandboxes: Sandboxes, case: str) -> None:
     with broker(sandboxes.folder / "broker.sock"):
         profile, mounts = sandboxes.profile(), sandboxes.mounts("report")
-    request = body(profile, mounts.sources(), {})
+    request = body(profile, mounts.sources(), sandboxes.labels)
     if case in HOST_ALTERATIONS:
         altered, named = HOST_ALTERATIONS[case]
         request["HostConfig"] |= {name: value for name, value in altered.items() if not name.startswith("_")}
@@ -106,7 +106,7 @@ def test_container_that_differs_from_the_profile_is_refused(sandboxes: Sandboxes
 def test_a3_container_of_another_image_is_refused(sandboxes: Sandboxes, surprising: Digest) -> None:
     with broker(sandboxes.folder / "broker.sock"):
         profile, mounts = sandboxes.profile(), sandboxes.mounts("report")
-    request = body(profile, mounts.sources(), {}) | {"Image": str(surprising)}
+    request = body(profile, mounts.sources(), sandboxes.labels) | {"Image": str(surprising)}
     api: Any = sandboxes.client.api
     made = Container(sandboxes.client, api.create_container_from_config(request, unique("sandbox"))["Id"])
     with made, pytest.raises(SandboxError, match=r"SANDBOX_MISMATCH.*\bimage_id "):

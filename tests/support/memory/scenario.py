@@ -14,7 +14,7 @@ ORGANISATIONS = ("Org1MSP", "Org2MSP", "Org3MSP")
 NODES = {"node01": "Org1MSP", "node02": "Org1MSP", "node03": "Org2MSP", "node04": "Org2MSP"}
 
 SPECIFICATION = {
-    "version": 1,
+    "version": 2,
     "process": "fraud-2026",
     "organisations": ["Org1MSP", "Org2MSP"],
     "nodes": NODES,
@@ -22,7 +22,12 @@ SPECIFICATION = {
     "steps": [
         {
             "name": "train",
-            "image": {"name": IMAGE[0], "version": IMAGE[1]},
+            "image": {
+                "name": IMAGE[0],
+                "version": IMAGE[1],
+                "image_id": DIGESTS[2],
+                "manifest_digest": DIGESTS[1],
+            },
             "iterations": 4,
             "parameters": {
                 "n_new": 10,

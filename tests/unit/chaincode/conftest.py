@@ -58,6 +58,7 @@ class Peer:
         self.state, self.changes, self.received, self.dropped = {}, {}, [], []
         self.chaincode_id = None
         self.script = {}  # message type -> function(peer, message) giving (type, payload), or None
+        self.at_close = []  # functions that let go what a script holds, or its thread would outlive the test
         self.batch, self.page = batch, page
         self.ready, self.ended = threading.Event(), threading.Event()
         self._outbox, self._waiting, self._writes = queue.SimpleQueue(), {}, {}
@@ -101,6 +102,8 @@ class Peer:
         self._outbox.put(message.SerializeToString())
 
     def close(self):
+        for let_go in self.at_close:
+            let_go()
         self._outbox.put(None)
         self.call.cancel()
         self.channel.close()

@@ -191,6 +191,14 @@ TRIGGERS = {
         ),
     ),
     "IMAGE_RETIRED": ("running", after(retire, opening())),
+    "IMAGE_PIN": (
+        "running",
+        lambda federation: federation.scientist1.code(
+            "orchestration",
+            "Create",
+            changed("steps", 0, "image", "image_id", DIGESTS[9]) | {"process": "other"},
+        ),
+    ),
     "PROCESS_UNKNOWN": ("running", process("Get", of="absent")),
     "PROCESS_EXISTS": (
         "running",

@@ -122,6 +122,40 @@ def test_c16_only_a_data_scientist_proposes(channel, who):
     assert channel.nodes["node01"].code("orchestration", "Create", SPECIFICATION) == "ACCESS_ROLE"
 
 
+# Pins
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {},
+        {"image_id": None, "manifest_digest": None},
+        {"image_id": DIGESTS[9], "manifest_digest": DIGESTS[1]},
+        {"image_id": DIGESTS[2], "manifest_digest": DIGESTS[9]},
+        {"image_id": DIGESTS[1], "manifest_digest": DIGESTS[2]},
+    ],
+)
+def test_t9_a_process_without_the_registered_digests_of_its_image_is_refused(channel, image):
+    channel.register()
+    named = {"name": IMAGE[0], "version": IMAGE[1], **image}
+    assert (
+        channel.scientist1.code("orchestration", "Create", changed("steps", 0, "image", named)) == "IMAGE_PIN"
+    )
+
+
+def test_t9_a_new_process_of_version_1_is_refused_because_it_has_no_pins(channel):
+    channel.register()
+    first = changed("version", 1)
+    first["steps"] = [ITERATIVE | {"image": {"name": IMAGE[0], "version": IMAGE[1]}}]
+    assert channel.scientist1.code("orchestration", "Create", first) == "PROCESS_VALUE"
+
+
+def test_t9_a_task_runs_what_was_pinned(running):
+    image = running.context("node01", 0)["image"]
+    pinned = SPECIFICATION["steps"][0]["image"]
+    assert {name: image[name] for name in pinned} == pinned
+
+
 # Acceptance and start
 
 

@@ -396,6 +396,7 @@ class Requests:
     def __init__(self, peer):
         self.asked, self._go, self._value = [], threading.Event(), None
         peer.script[M.GET_STATE] = self._hold
+        peer.at_close.append(self._go.set)
 
     def answer(self, value):
         self._value = value
@@ -403,7 +404,8 @@ class Requests:
 
     def _hold(self, _peer, message):
         self.asked.append(message)
-        return (M.RESPONSE, self._value) if self._go.wait(WAIT) else None
+        self._go.wait(WAIT)
+        return None if self._value is None else (M.RESPONSE, self._value)
 
 
 def serve_tls(serve, authority):

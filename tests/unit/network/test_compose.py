@@ -31,6 +31,14 @@ def test_service_is_confined(name: str) -> None:
     assert not {"privileged", "network_mode", "pid", "ipc", "devices", "cap_add"} & set(service)
 
 
+@pytest.mark.parametrize("name", [name for name in SERVICES if not name.startswith("chaincode")])
+def test_go_program_keeps_to_four_fifths_of_its_memory(name: str) -> None:
+    """Then its collector works before the kernel kills."""
+    service = SERVICES[name]
+    limit = int(service["mem_limit"].removesuffix("m"))
+    assert service["environment"]["GOMEMLIMIT"] == f"{limit * 4 // 5}MiB"
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_service_publishes_on_loopback_alone(name: str) -> None:
     assert all(port.startswith("127.0.0.1:") for port in SERVICES[name].get("ports", []))

@@ -74,7 +74,7 @@ def image(repository="registry/learner", description=""):
 
 
 def specification(**changes):
-    record = {"version": 1, "process": "p", "organisations": ["A"], "nodes": {"n": "A"}, "steps": []}
+    record = {"version": 2, "process": "p", "organisations": ["A"], "nodes": {"n": "A"}, "steps": []}
     return Specification.from_dict(record | {"topology": {"kind": "full"}} | changes)
 
 
@@ -137,6 +137,7 @@ TRIGGERS = {
     "IMAGE_TEXT": lambda: image(description="\0"),
     "PROCESS_FIELDS": lambda: specification(surplus=1),
     "PROCESS_VALUE": lambda: specification(task_seconds=0),
+    "PROCESS_TEXT": lambda: specification(description="\u202egpj.txt"),
     "PROCESS_CONSORTIUM": lambda: specification(organisations=[]),
     "PROCESS_NODES": lambda: specification(nodes={}),
     "PROCESS_STEPS": lambda: specification(steps=[]),

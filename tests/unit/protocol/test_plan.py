@@ -83,12 +83,12 @@ def test_an_image_version_holds_from_its_iteration_to_the_end_of_its_step(order)
     changes = [("image", 3, {"version": "2"}), ("image", 6, {"version": "3"})]
     record = SPECIFICATION | {"steps": [STEP, STEP | {"name": "again"}]}
     made = plan(*(changes[i] for i in order), record=record)
-    versions = [made.image(iteration)[1] for iteration in (0, 2, 3, 5, 6, 9, 10)]
+    versions = [made.image(iteration).version for iteration in (0, 2, 3, 5, 6, 9, 10)]
     assert versions == ["1.0.0", "1.0.0", "2", "2", "3", "3", "1.0.0"]
 
 
 def test_of_two_versions_from_one_iteration_the_one_agreed_later_holds():
-    assert plan(("image", 3, {"version": "2"}), ("image", 3, {"version": "3"})).image(3)[1] == "3"
+    assert plan(("image", 3, {"version": "2"}), ("image", 3, {"version": "3"})).image(3).version == "3"
 
 
 def test_a_single_step_has_no_neighbours():

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import canonical
+from protocol.agreement.image import ImagePin
 from protocol.agreement.process import Specification
+from protocol.digest import Digest
 from protocol.errors import AttestreeError
 
 DIGEST = "sha256:" + "5" * 64
 SPECIFICATION = {
-    "version": 1,
+    "version": 2,
     "process": "fraud-2026",
     "organisations": ["Org2MSP", "Org1MSP"],
     "nodes": {"node02": "Org2MSP", "node01": "Org1MSP"},
@@ -37,6 +39,7 @@ SPECIFICATION = {
     ],
 }
 STEP = SPECIFICATION["steps"][0]
+IMAGE = STEP["image"]
 MISSING = object()
 
 
@@ -72,6 +75,7 @@ def test_defaults_are_written_out_and_lists_ordered():
     assert record["organisations"] == ["Org1MSP", "Org2MSP"]
     assert (record["description"], record["topology_changes"], record["initial_model"]) == ("", [], None)
     assert record["task_seconds"] == 3600
+    assert (record["version"], record["silence_seconds"], record["abort"]) == (2, 86_400, "majority")
     made = record["steps"][0]
     assert (made["kind"], made["synchronous"], made["overrides"]) == ("iterative", True, {})
     assert made["parameters"]["limits"] == {"n_features": 30, "max_internal": 255, "max_depth": 64}
@@ -117,6 +121,17 @@ def test_equal_agreements_have_equal_bytes_and_others_do_not():
         (step(image={"name": "a"}), "PROCESS_FIELDS"),
         (step(image={"name": "a", "version": "latest"}), "NAME_SYNTAX"),
         (step(image="a:1"), "PROCESS_FIELDS"),
+        (step(image=IMAGE | {"image_id": DIGEST}), "PROCESS_FIELDS"),
+        (step(image=IMAGE | {"manifest_digest": DIGEST}), "PROCESS_FIELDS"),
+        (step(image=IMAGE | {"image_id": "5" * 64, "manifest_digest": DIGEST}), "DIGEST_SYNTAX"),
+        (step(image=IMAGE | {"image_id": DIGEST, "manifest_digest": 7}), "DIGEST_SYNTAX"),
+        (changed("silence_seconds", 0), "PROCESS_VALUE"),
+        (changed("silence_seconds", 31_622_401), "PROCESS_VALUE"),
+        (changed("silence_seconds", "60"), "PROCESS_VALUE"),
+        (changed("abort", "nobody"), "PROCESS_VALUE"),
+        (changed("abort", ["any"]), "PROCESS_VALUE"),
+        (changed("version", 3), "PROCESS_VALUE"),
+        (changed("version", True), "PROCESS_VALUE"),
         (parameters(n_share=51), "PROCESS_VALUE"),
         (parameters(n_new=0), "PROCESS_VALUE"),
         (parameters(n_max=0), "PROCESS_VALUE"),
@@ -158,8 +173,7 @@ def test_equal_agreements_have_equal_bytes_and_others_do_not():
         (changed("task_seconds", 2_592_001), "PROCESS_VALUE"),
         (changed("description", "x" * 1001), "PROCESS_VALUE"),
         (changed("description", "\0"), "PROCESS_VALUE"),
-        (changed("version", 2), "PROCESS_VALUE"),
-        (changed("version", True), "PROCESS_VALUE"),
+        (changed("version", 0), "PROCESS_VALUE"),
         (changed("process", "Fraud 2026"), "NAME_SYNTAX"),
         (changed("process", MISSING), "PROCESS_FIELDS"),
         (changed("owner", "me"), "PROCESS_FIELDS"),
@@ -274,7 +288,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 
 
 def test_the_documented_fields_are_those_of_the_code():
-    text = (Path(__file__).parents[3] / "docs/formats/process-v1.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
     record = Specification.from_dict(SPECIFICATION).to_dict()
     for title, fields in (
         ("Specification", record),
@@ -285,10 +299,14 @@ def test_the_documented_fields_are_those_of_the_code():
         assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == fields.keys()
 
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden/process-v1.json").read_text(encoding="utf-8"))
+GOLDEN = [
+    case
+    for file in ("process-v1.json", "process-v2.json")
+    for case in json.loads((Path(__file__).parents[2] / "golden" / file).read_text("utf-8"))["specifications"]
+]
 
 
-@pytest.mark.parametrize("case", GOLDEN["specifications"], ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['given']['version']} {case['name']}")
 def test_golden_specifications_keep_their_bytes_and_hashes(case):
     specification = Specification.from_dict(case["given"])
     assert specification.to_bytes().decode() == case["canonical"]
@@ -299,3 +317,67 @@ def test_golden_specifications_keep_their_bytes_and_hashes(case):
 
 def test_a_specification_is_a_record():
     assert canonical.encode(json.loads(json.dumps(Specification.from_dict(SPECIFICATION).to_dict())))
+
+
+# Version 2: pins, silence, abort; version 1 stays what it was
+
+
+def test_version_1_is_read_with_the_defaults_of_version_2_and_keeps_its_digest():
+    first = Specification.from_dict(changed("version", 1))
+    assert (first.version, first.silence_seconds, first.abort, first.is_pinned) == (
+        1,
+        86_400,
+        "majority",
+        False,
+    )
+    written = first.to_dict()
+    assert not {"silence_seconds", "abort"} & written.keys()
+    assert written["steps"][0]["image"].keys() == {"name", "version"}
+    assert Specification.from_dict(written) == first
+    assert first.digest != Specification.from_dict(SPECIFICATION).digest
+
+
+@pytest.mark.parametrize("field", [{"silence_seconds": 60}, {"abort": "any"}])
+def test_version_1_has_no_fields_of_version_2(field):
+    assert code_of(changed("version", 1) | field) == "PROCESS_FIELDS"
+
+
+def test_version_1_has_no_pins():
+    pinned = step(image=IMAGE | {"image_id": DIGEST, "manifest_digest": DIGEST})
+    assert Specification.from_dict(pinned).is_pinned
+    assert code_of(pinned | {"version": 1}) == "PROCESS_FIELDS"
+
+
+def test_a_draft_is_pinned_once_and_a_pin_that_is_there_stays():
+    draft = Specification.from_dict(SPECIFICATION)
+    assert draft.to_dict()["steps"][0]["image"] == IMAGE | {"image_id": None, "manifest_digest": None}
+    asked = []
+
+    def pin_of(name, version):
+        asked.append((name, version))
+        return ImagePin(Digest.of(b"id"), Digest.of(b"manifest"))
+
+    pinned = draft.pinned(pin_of)
+    assert (draft.is_pinned, pinned.is_pinned, asked) == (False, True, [(IMAGE["name"], IMAGE["version"])])
+    assert pinned.digest != draft.digest
+    assert pinned.pinned(lambda *_: pytest.fail("asked again")) == pinned
+    assert Specification.from_dict(pinned.to_dict()) == pinned
+
+
+@pytest.mark.parametrize(
+    "character", ["\x1b", "\n", "\x7f", "\x9b", "\u202e", "\u2066", "\u200f", "\u200b", "\U000e0041"]
+)
+def test_a_description_that_shows_otherwise_than_it_reads_is_refused_in_version_2(character):
+    # Some have no canonical form either, which is found first.
+    code = "PROCESS_VALUE" if character in "\x1b\x7f\x9b" else "PROCESS_TEXT"
+    assert code_of(changed("description", f"harmless{character}")) == code
+
+
+def test_a_description_of_version_1_stays_as_it_was_accepted():
+    first = changed("description", "harmless\u202e") | {"version": 1}
+    assert Specification.from_dict(first).description == "harmless\u202e"
+
+
+def test_a_description_in_any_script_is_accepted():
+    for text in ("Zahlungen, größer", "بطاقة", "न्यास", "カード詐欺", "fraud 🙂"):
+        assert Specification.from_dict(changed("description", text)).description == text

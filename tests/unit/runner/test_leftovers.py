@@ -9,6 +9,7 @@ import pytest
 from runner import evidence, leftovers, surroundings
 from runner.load import load
 from runner.surroundings import MARK, PROJECT, RefusedError
+from support.scripted_engine import Engine
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,18 @@ def test_a_process_of_a_dead_run_is_ended_by_its_mark() -> None:
         for process in (left, other):
             process.kill()
             process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("owner", "left"), [(PROJECT, ""), (f"{PROJECT}-crash", ""), ("attestree", "peer attestree\n")]
+)
+def test_container_that_comes_back_is_removed_again_and_a_users_own_is_not(
+    tmp_path: Path, owner: str, left: str
+) -> None:
+    engine = Engine.make(tmp_path)
+    engine.put(containers=f"peer {owner}\n", restarting="")
+    leftovers._remove_from_engine(engine.environment())
+    assert engine.get("containers") == left
 
 
 def test_folders_of_killed_runs_are_removed_and_held_ones_kept(

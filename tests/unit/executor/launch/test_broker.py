@@ -1,5 +1,7 @@
 """The broker serves four verbs in their order, checks sizes before it reads, and keeps what went wrong."""
 
+import errno
+import os
 import socket
 import struct
 import threading
@@ -9,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from executor.errors import TaskError
 from executor.launch.broker import BrokerServer
+from executor.launch.reasons import closing_words
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb, read_answer
 from protocol.digest import Digest
@@ -26,8 +30,9 @@ WAIT = 60
 class RecordingRelay:
     """Answers and remembers; refuses to share if told to."""
 
-    def __init__(self, refuses: bool = False, waits: bool = False) -> None:
+    def __init__(self, refuses: bool = False, waits: bool = False, fails: Exception | None = None) -> None:
         self.waits = waits
+        self.fails = fails
         self.heard: list[tuple[str, ...]] = []
         self.waited_for, self.stopped = threading.Event(), threading.Event()
         self.refuses = refuses
@@ -50,6 +55,8 @@ class RecordingRelay:
         return SlotsAnswer((), Share(()).to_bytes())
 
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
+        if self.fails is not None:
+            raise self.fails
         self.heard.append(("complete", result.hex(), state.hex()))
 
     def stop(self) -> None:
@@ -150,6 +157,29 @@ def test_a_refusal_of_the_ledger_reaches_the_learner_and_stays_the_failure(socke
     assert isinstance(refusal, BrokerRefusal)
     assert refusal.code == "PROCESS_NOT_RUNNING"
     assert isinstance(broker.failure, StateError)
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/srv/bank/states/abc")
+FAULTS = {
+    "disk": (FULL, "HOST_FAILED", "/srv/bank/states/abc: No space left on device"),
+    "reset": (ConnectionResetError("the peer hung up"), "HOST_FAILED", "ConnectionResetError"),
+    "defect": (KeyError("n_new"), "EXECUTOR_FAULT", "the executor failed with KeyError"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_what_fails_in_the_relay_is_not_the_learner_s_fault(socket_folder: Path, kind: str) -> None:
+    error, code, cause = FAULTS[kind]
+    with serving(socket_folder, RecordingRelay(fails=error), shares=False) as (broker, learner):
+        ask(learner, Request(Verb.TASK))
+        learner.sendall(Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state")).to_bytes())
+        assert learner.recv(1) == b""
+    assert isinstance(broker.failure, TaskError)
+    assert (broker.failure.code, broker.failure.cause) == (code, cause)
+    # The ledger hears neither of the path nor of the words.
+    told = closing_words(broker.failure)
+    assert told[0] == code
+    assert "bank" not in told[1]
 
 
 def test_a_learner_that_hangs_up_is_no_failure_of_the_broker(socket_folder: Path) -> None:

@@ -1,5 +1,6 @@
 """What a node keeps between rounds is whole, private, and refused when it is not what the ledger names."""
 
+import shutil
 import stat
 import subprocess
 import sys
@@ -113,3 +114,20 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path) -> None:
         write_whole(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_f7_a_copy_of_the_directory_is_not_the_directory(tmp_path: Path, store: NodeStore) -> None:
+    shutil.copytree(tmp_path / "executor", tmp_path / "copy" / "executor")
+    copy = NodeStore(tmp_path / "copy", "org1", "p", "node01")
+    assert copy.instance != store.instance
+    with store.locked(), copy.locked():
+        assert copy.instance != store.instance == NodeStore(tmp_path, "org1", "p", "node01").instance
+    assert str(tmp_path) not in store.instance
+
+
+def test_f7_the_directory_that_was_moved_is_still_the_one(tmp_path: Path, store: NodeStore) -> None:
+    before = store.instance
+    (tmp_path / "executor").rename(tmp_path / "moved")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "moved").rename(tmp_path / "elsewhere/executor")
+    assert NodeStore(tmp_path / "elsewhere", "org1", "p", "node01").instance == before

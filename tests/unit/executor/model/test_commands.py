@@ -13,6 +13,7 @@ from support.published import SCHEMA, values
 from executor.cli import main
 from executor.model import files
 from executor.model.content import Model
+from protocol.digest import Digest
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def exported(model: Model, tmp_path: Path) -> Path:
     path = tmp_path / "model.json"
-    path.write_bytes(files.to_json(model, SCHEMA))
+    path.write_bytes(files.to_json(files.Exported(model, SCHEMA)))
     return path
 
 
@@ -42,10 +43,15 @@ def predict(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["model", "predict", "fraud", "node01", *map(str, arguments)])
 
 
+def given(exported: Path) -> tuple[str, ...]:
+    """Name an exported file with the digest that came with it."""
+    return ("--model", str(exported), "--digest", str(Digest.of(exported.read_bytes())))
+
+
 def test_scores_and_decisions_on_stdout_a_summary_beside_them(
     model: Model, exported: Path, data: Path
 ) -> None:
-    ran = predict(data, "--model", exported, "--keep", "name")
+    ran = predict(data, *given(exported), "--keep", "name")
     assert ran.exit_code == 0
     rows = list(csv.DictReader(io.StringIO(ran.stdout)))
     scores = model.scores(values(40, 9))
@@ -57,8 +63,8 @@ def test_scores_and_decisions_on_stdout_a_summary_beside_them(
 
 
 def test_another_threshold_changes_decisions_alone(exported: Path, data: Path) -> None:
-    shipped = json.loads(predict(data, "--model", exported, "--json").stdout)
-    strict = json.loads(predict(data, "--model", exported, "--json", "--threshold", "0.9").stdout)
+    shipped = json.loads(predict(data, *given(exported), "--json").stdout)
+    strict = json.loads(predict(data, *given(exported), "--json", "--threshold", "0.9").stdout)
     assert strict["scores"] == shipped["scores"]
     assert strict["anomalous"] < shipped["anomalous"]
     assert strict["threshold"] == 0.9
@@ -66,18 +72,19 @@ def test_another_threshold_changes_decisions_alone(exported: Path, data: Path) -
 
 def test_the_file_of_another_model_is_refused(exported: Path, data: Path) -> None:
     ran = CliRunner().invoke(
-        main, ["model", "predict", "fraud", "node06", str(data), "--model", str(exported), "--json"]
+        main, ["model", "predict", "fraud", "node06", str(data), *given(exported), "--json"]
     )
     assert ran.exit_code == 2
     assert json.loads(ran.stdout)["error"]["code"] == "MODEL_OTHER"
 
 
 def test_d_an_altered_file_is_refused_before_a_row_is_read(exported: Path, data: Path) -> None:
+    digest = Digest.of(exported.read_bytes())
     record = json.loads(exported.read_text("utf-8"))
     record["estimators"].pop()
     exported.write_text(json.dumps(record), encoding="utf-8")
     data.write_text("", encoding="utf-8")
-    ran = predict(data, "--model", exported)
+    ran = predict(data, "--model", exported, "--digest", digest)
     assert ran.exit_code == 14
     assert ran.stdout == ""
     assert "MODEL_ALTERED" in ran.stderr
@@ -86,10 +93,20 @@ def test_d_an_altered_file_is_refused_before_a_row_is_read(exported: Path, data:
 def test_rows_without_the_features_are_refused(exported: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("V0,V1\n1,2\n", encoding="utf-8")
-    ran = predict(other, "--model", exported, "--json")
+    ran = predict(other, *given(exported), "--json")
     assert ran.exit_code == 40
     assert json.loads(ran.stdout)["error"]["code"] == "DATA_COLUMN"
 
 
 def test_the_ledger_needs_a_network(data: Path) -> None:
     assert predict(data).exit_code == 20
+
+
+def test_h20_a_file_without_its_digest_is_for_the_ledger_to_confirm(exported: Path, data: Path) -> None:
+    assert predict(data, "--model", exported).exit_code == 20
+
+
+def test_a_digest_without_a_file_is_refused(exported: Path, data: Path) -> None:
+    ran = predict(data, *given(exported)[2:], "--json")
+    assert ran.exit_code == 2
+    assert json.loads(ran.stdout)["error"]["code"] == "DIGEST_ALONE"

@@ -13,12 +13,14 @@ import onnxruntime
 import pytest
 from support.published import SCHEMA, answers, estimators, values
 
-from executor.model import export_check, files
+from executor.model import export_check, files, npz
 from executor.model.content import Model
 from executor.model.errors import ModelError
+from executor.model.files import Exported
 from executor.model.graph import to_onnx
 from learning.ensemble import Ensemble
 from protocol.agreement.schema import FeatureSchema
+from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
@@ -36,14 +38,14 @@ VOTES = [
 
 
 def test_json_reads_back_to_the_same_model(model: Model) -> None:
-    raw = files.to_json(model, SCHEMA)
-    assert files.from_json(raw, "model.json") == (model, SCHEMA)
-    assert files.to_json(model, SCHEMA) == raw
-    assert files.from_json(files.to_json(model), "model.json") == (model, None)
+    for exported in (Exported(model), Exported(model, SCHEMA, {"npz": Digest.of(b"arrays")})):
+        raw = files.to_json(exported)
+        assert files.from_json(raw, "model.json") == exported
+        assert files.to_json(exported) == raw
 
 
 def test_json_is_enough_to_score_without_our_code(model: Model) -> None:
-    record = json.loads(files.to_json(model))
+    record = json.loads(files.to_json(Exported(model)))
     X = values(50, 5)
     total = np.zeros(len(X))
     for tree in record["estimators"]:
@@ -59,9 +61,9 @@ def test_json_is_enough_to_score_without_our_code(model: Model) -> None:
 
 
 def test_npz_reads_back_without_pickle_and_is_the_same_twice(model: Model) -> None:
-    raw = files.to_npz(model)
-    assert files.to_npz(model) == raw
-    found = files.trees_of_npz(raw)
+    raw = npz.to_npz(model)
+    assert npz.to_npz(model) == raw
+    found = npz.trees_of_npz(raw)
     assert [Estimator(id_, tree) for id_, tree in found] == list(estimators())
     with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
         assert {name for name in arrays.files if arrays[name].dtype == object} == set()
@@ -74,17 +76,17 @@ def test_npz_reads_back_without_pickle_and_is_the_same_twice(model: Model) -> No
 def test_an_npz_of_other_trees_is_not_kept(model: Model) -> None:
     fewer = replace(model, ensemble=Ensemble(model.ensemble.estimators[1:]))
     with pytest.raises(ModelError, match="MODEL_EXPORT"):
-        export_check.check_npz(files.to_npz(fewer), model)
+        export_check.check_npz(npz.to_npz(fewer), model)
 
 
 def change(model: Model, *path: Any, to: Any) -> bytes:
-    record = json.loads(files.to_json(model, SCHEMA))
+    record = json.loads(files.to_json(Exported(model, SCHEMA)))
     *front, last = path
     place = record
     for part in front:
         place = place[part]
     place[last] = to
-    return json.dumps(record).encode()
+    return (json.dumps(record, indent=1) + "\n").encode()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_d_an_altered_threshold_of_a_tree_is_refused(model: Model) -> None:
         b"{}",
         b'"text"',
         b"\xff",
-        b'{"format": "attestree-model", "version": 2}',
+        b'{"format": "attestree-model", "version": 1}',
         b"[" * 100_000,
         pickle.dumps({"format": "attestree-model"}),
     ],
@@ -144,7 +146,7 @@ def test_fields_of_the_wrong_kind_are_refused(model: Model) -> None:
 
 
 def test_npz_holds_arrays_and_nothing_else(model: Model) -> None:
-    with zipfile.ZipFile(io.BytesIO(files.to_npz(model))) as archive:
+    with zipfile.ZipFile(io.BytesIO(npz.to_npz(model))) as archive:
         assert all(name.endswith(".npy") for name in archive.namelist())
 
 
@@ -232,11 +234,10 @@ def test_extreme_thresholds_survive(model: Model) -> None:
         for m in (0, 1)
     ]
     made = tuple(Estimator(EstimatorId("node01", i), tree) for i, tree in enumerate(trees))
-    extreme = replace(
-        model, ensemble=Ensemble(made), digest=ensemble_digest([(e.id, e.tree.digest) for e in made])
-    )
+    digest = ensemble_digest([(e.id, e.tree.digest) for e in made])
+    extreme = Model(replace(model.terms, digest=digest), Ensemble(made))
     assert export_check.check_onnx(to_onnx(extreme), extreme) == 0.0
-    assert files.from_json(files.to_json(extreme), "model.json")[0] == extreme
+    assert files.from_json(files.to_json(Exported(extreme)), "model.json").model == extreme
 
 
 def test_a_model_without_trees_is_not_exported(model: Model) -> None:
@@ -245,6 +246,6 @@ def test_a_model_without_trees_is_not_exported(model: Model) -> None:
 
 
 def test_the_schema_of_another_process_is_refused(model: Model) -> None:
-    raw = files.to_json(model, FeatureSchema(tuple("abcdef"), "Class"))
+    raw = files.to_json(Exported(model, FeatureSchema(tuple("abcdef"), "Class")))
     with pytest.raises(ModelError, match="schema's digest"):
         files.from_json(raw, "model.json")

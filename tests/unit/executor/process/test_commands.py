@@ -23,9 +23,11 @@ def run(*arguments: str) -> Result:
 def test_a_dry_run_needs_no_network() -> None:
     ran = run("create", "--spec", str(EXAMPLE), "--dry-run")
     assert ran.exit_code == 0
-    specification, digest = ran.stdout.splitlines()
+    specification, digest, note = ran.stdout.splitlines()
+    assert "pins its images" in note
     assert json.loads(specification)["process"] == "fraud-demo"
     answer = json.loads(run("create", "--spec", str(EXAMPLE), "--dry-run", "--json").stdout)
+    assert answer.pop("pinned") is False
     assert answer == {"specification": json.loads(specification), "specification_digest": digest}
 
 

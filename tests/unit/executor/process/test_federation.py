@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:3bd0df1b803691653b3d557824eb63c8b0259d97d1d72d4cd00c4dc10599ddc8"
+GOLDEN = "sha256:45e099894d7c782fe67f0c698c81d97877d2fd3418c9f59fda6630d418aa0a3a"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:
@@ -185,7 +185,7 @@ def test_features_come_from_a_file_beside_it(tmp_path: Path) -> None:
     )
     assert load(tmp_path / "f.yaml").features == FeatureSchema(("a", "b"), "fraud")
     (tmp_path / "data.csv").write_text("id,a,a,fraud\n1,0.5,,0\n", encoding="utf-8")
-    with pytest.raises(FederationError, match=r"line 21: .*appears twice"):
+    with pytest.raises(FederationError, match=r"line 21: .*columns 2 and 3 have one name"):
         load(tmp_path / "f.yaml")
 
 
@@ -245,7 +245,7 @@ LINES = [
     ("FEDERATION_SCHEMA", 12, "twice", after_topology("organisations: [org1, org1]")),
     ("FEDERATION_SCHEMA", 12, "is not a field", after_topology("nots: 1")),
     ("FEDERATION_SCHEMA", 12, "task_seconds", after_topology("task_seconds: 0")),
-    ("FEDERATION_SCHEMA", 12, "version", after_topology("version: 2")),
+    ("FEDERATION_SCHEMA", 12, "version", after_topology("version: 3")),
     ("FEDERATION_SCHEMA", 12, "initial_model", after_topology("initial_model: {process: a, node: b}")),
     ("FEDERATION_MEANING", 19, "n_share 60", ("n_share: 10", "n_share: 60")),
     ("FEDERATION_MEANING", 11, "node99", ("topology: ring", "topology: {edges: [[node01, node99]]}")),
