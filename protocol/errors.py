@@ -295,6 +295,12 @@ TABLE: dict[str, Code] = {
     "PAYLOAD_SIZE": Code(RecordError, "Send at most 1 MiB: fewer or smaller estimators."),
     "PAYLOAD_DIGEST": Code(RecordError, "Send the bytes whose digest was signed."),
     "PROCESS_NOT_RUNNING": Code(StateError, "Work on a process that runs; Status shows its state."),
+    "PROCESS_COLLECTION": Code(
+        StateError,
+        "Make the consortium a majority of the channel, or have the collection defined.",
+    ),
+    "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
+    "TREES_GONE": Code(StateError, "Export models while the process keeps its trees; their digests stay."),
     "RECORD_UNVOUCHED": Code(
         StateError,
         "Ask the organisation named; others wrote in its name, and its node cannot go on from there.",

@@ -15,8 +15,8 @@ import hashlib
 from collections.abc import Iterable
 
 from chaincode.shim import Context, Endorsement, all_of, n_of, peer_of
+from protocol.agreement import collections
 from protocol.errors import StateError
-from protocol.ledger import collections
 
 
 def endorsement_by(ctx: Context, chaincode: str, organisation: str) -> Endorsement:

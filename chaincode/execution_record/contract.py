@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
 from chaincode.common.calls import advance, task_context
+from chaincode.common.trees import check_channel
 from chaincode.execution_record import store
 from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.queries import TaskQueries
@@ -134,12 +135,13 @@ class ExecutionRecordContract(Closures, TaskQueries):
             return ShareReceipt(True, process, node, iteration, signed.payload_digest)
         raw = read_payload(ctx.transient.get("share"), payload, signed.payload_digest)
         context = _context_of_running(ctx, task)
+        check_channel(payload, context.collection)
         state = _state_after(ctx, task, TaskTransition.SHARE)
         share = Share.from_bytes(raw, ShareLimits(context.parameters.agreed.n_share), context.limits)
         new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
         store.put_task(ctx, task)
-        store.write_share(ctx, task, share, new, context.neighbours)
+        store.write_share(ctx, task, share, new, context)
         self.announce_task(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(new))
         created = tuple(estimator.id for estimator in new)
         return ShareReceipt(

@@ -143,14 +143,14 @@ def next_counter(node: str, head: Head | None, initial: Members) -> int:
 
 
 def write_share(
-    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], recipients: tuple[str, ...]
+    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], context: TaskContext
 ) -> None:
     """Write the new estimators, the share, the slots of the recipients and an offer per estimator."""
     process, sender, iteration = task.process, task.node, task.iteration
-    signed = _signed(task.share)
+    recipients, signed = context.neighbours, _signed(task.share)
     for estimator in new:
         write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
-        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator)
+        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator, context.collection)
     offered = ShareRecord(
         process=process,
         node=sender,

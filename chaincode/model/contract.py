@@ -18,7 +18,7 @@ from chaincode.common import (
 from chaincode.common.calls import last_result, model_context, shared_estimators
 from chaincode.common.own import endorsement_by, seal
 from chaincode.common.records import parse
-from chaincode.common.trees import read_trees
+from chaincode.common.trees import check_channel, read_trees
 from chaincode.model import access
 from chaincode.model.publication import (
     ModelPublication,
@@ -91,6 +91,7 @@ class ModelContract(LedgerContract):
         context = model_context(ctx, process)
         owner = _owner(context, node)
         caller_of(ctx).need_node(node, owner)
+        check_channel(trees, context.collection)
         if ctx.get(keys.model(process, node)) is not None:
             raise StateError("MODEL_EXISTS", f"{node} has published its model of {process}")
         result = last_result(ctx, process, node)
@@ -114,7 +115,7 @@ class ModelContract(LedgerContract):
         )
         write(ctx, keys.model(process, node), record)
         access.open_to_consortium(ctx, process, node, owner, context.consortium)
-        write_trees(ctx, process, node, stored)
+        write_trees(ctx, context, node, stored)
         write_members(ctx, process, node, result)
         own = endorsement_by(ctx, self.name, owner)
         seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
@@ -245,6 +246,11 @@ def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[Sh
     if shared:
         answer = shared_estimators(ctx, model.process, shared)
         found = {estimator.id: estimator for estimator in answer.estimators}
-    records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept])
-    found |= {record.id: record.shared for record in records if record is not None}
+    if kept:
+        collection = model_context(ctx, model.process).collection
+        records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept], collection)
+        found |= {record.id: record.shared for record in records if record is not None}
+    gone = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
+    if gone:
+        raise StateError("TREES_GONE", f"{len(gone)} trees are no longer kept, from {gone[0]} on")
     return tuple(found[estimator_id] for estimator_id in ids)

@@ -9,6 +9,7 @@ from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
+    check_collection,
     check_images,
     check_initial_model,
     find_progress,
@@ -63,6 +64,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         caller = process.member(ctx)
         check_images(ctx, parsed)
         check_initial_model(ctx, parsed)
+        check_collection(ctx, parsed)
         process.save(ctx)
         payload = {"process": process.id, "specification_digest": str(parsed.digest)}
         self.announce(ctx, "ProcessCreated", {**payload, "organisation": caller.organisation})

@@ -6,6 +6,8 @@
 # NAME:PORT, the port inside the organisation's chaincode container.
 CHAINCODES=(probe:9001 image:9002 orchestration:9003 execution-record:9004 model:9005)
 readonly CHAINCODES CHAINCODE_VERSION=0.1.0
+# For how many blocks a confidential process may have its trees kept, beside for good.
+readonly CONFIDENTIAL_BLOCKS=${ATTESTREE_CONFIDENTIAL_BLOCKS-1000 100000}
 
 chaincodes() { printf '%s\n' "${CHAINCODES[@]%%:*}"; }
 
@@ -82,7 +84,8 @@ definition_flags() {
 write_collections() {
   local org msps=()
   for org in $(organisations); do msps+=("$(msp_id "$org")"); done
-  python3 "$ROOT/network/lib/collections.py" "${msps[@]}" >"$STATE/channel/collections.json"
+  # shellcheck disable=SC2086  # the numbers are words of their own
+  python3 "$ROOT/network/lib/collections.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
 }
 
 commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it

@@ -1,34 +1,13 @@
 """What a coalition can write about another organisation's node on live peers: nothing without that one."""
 
 import pytest
-from support.channel import Member, admin1, as_text, client_of
+from support.channel import admin1
+from support.coalition import POLICY_FAILURE, chosen, without
 from support.federation import nodes, proposed_process, running_process
 from support.gateway import VALID
-from support.player import Call, Player
-
-from executor.network import Network
+from support.player import Player
 
 pytestmark = pytest.mark.usefixtures("network")
-
-POLICY_FAILURE = 10
-
-
-def without(member: Member, call: Call) -> int:
-    """Have every organisation but the caller's own endorse a call; returns the verdict of the channel."""
-    arguments, options = call
-    live = Network.load()
-    others = [live.msp_id(name) for name in live.organisations if name != member.organisation]
-    return _verdict(member, arguments, options | {"orgs": others})
-
-
-def chosen(member: Member, call: Call) -> int:
-    """Let the Gateway service choose who endorses."""
-    return _verdict(member, *call)
-
-
-def _verdict(member: Member, arguments: tuple[object, ...], options: dict[str, object]) -> int:
-    chaincode, *rest = arguments
-    return int(client_of(member).submit(chaincode, *as_text(tuple(rest)), **options).code)
 
 
 def test_h1_a_coalition_cannot_act_for_a_node_without_its_organisation() -> None:

@@ -20,6 +20,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import combinations
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -29,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from chaincode.shim import Context, Endorsement, PeerError, n_of, peer_of, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.writes import PeerLimits
-from protocol.ledger.collections import own
+from protocol.agreement.collections import own, trees
 
 M = wire.Message
 START = datetime(2026, 11, 16, tzinfo=UTC)
@@ -96,6 +97,9 @@ class Ledger:
         self.contracts = {contract.name: contract for contract in contracts}
         # Name -> the organisations whose peers hold it; Fabric's implicit ones need no entry.
         self.collections = {own(name): (name,) for name in self.organisations}
+        for size in range(len(self.organisations) // 2 + 1, len(self.organisations) + 1):
+            for members in combinations(self.organisations, size):
+                self.collections |= {trees(members, blocks): members for blocks in (0, 1000)}
         self.state, self.versions, self.changes, self.policies = {}, {}, {}, {}
         self.events, self.blocks, self.time, self.count = [], 0, START, 0
 

@@ -6,7 +6,8 @@ from support.memory.ledger import POLICY_FAILURE, InvalidatedError
 
 from chaincode.common.own import endorsement_by
 from chaincode.shim import all_of, n_of, peer_of
-from protocol.ledger import collections, keys
+from protocol.agreement import collections
+from protocol.ledger import keys
 
 P, NODE = "fraud-2026", "node01"
 OWN, COALITION = "Org1MSP", ("Org2MSP", "Org3MSP")

@@ -15,6 +15,12 @@ def own(organisation: str) -> str:
     return _name("own", [organisation])
 
 
+def trees(organisations: Iterable[str], blocks: int = 0) -> str:
+    """The collection of a consortium's trees, which it keeps for so many blocks, or for good."""
+    name = _name("trees", organisations)
+    return f"{name}-{blocks}" if blocks else name
+
+
 def _name(kind: str, organisations: Iterable[str]) -> str:
     ordered = ",".join(sorted(organisations))
     return f"{kind}-{hashlib.sha256(ordered.encode()).hexdigest()[:DIGITS]}"
