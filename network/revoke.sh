@@ -80,7 +80,7 @@ publish_list() { # ORG DIRECTORY
 }
 
 is_refused() { # ORG NAME
-  as "$1" "$2" chaincode query -C "$CHANNEL" -n image -c '{"Args":["metadata"]}' 2>&1 | grep -q 'access denied'
+  grep -q 'access denied' <<<"$(as "$1" "$2" chaincode query -C "$CHANNEL" -n image -c '{"Args":["metadata"]}' 2>&1 || true)"
 }
 
 main "$@"

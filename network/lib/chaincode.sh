@@ -85,7 +85,7 @@ write_collections() {
   local org msps=()
   for org in $(organisations); do msps+=("$(msp_id "$org")"); done
   # shellcheck disable=SC2086  # the numbers are words of their own
-  python3 "$ROOT/network/lib/collections.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
+  python3 "$ROOT/network/lib/private_data.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
 }
 
 commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it

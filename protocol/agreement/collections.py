@@ -1,6 +1,6 @@
 """The collections of private data, by the organisations whose peers hold them.
 
-The channel defines them with the chaincodes (network/lib/collections.py). Their names are made from the MSP
+The channel defines them with the chaincodes (network/lib/private_data.py). Their names are made from the MSP
 ids, which may hold characters that a collection's name may not, and may be many.
 """
 

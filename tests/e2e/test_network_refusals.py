@@ -175,7 +175,8 @@ def test_c16_a_certificate_without_a_role_reads_no_block(tmp_path: Path) -> None
     for identity, allowed in ((name, False), ("auditor", True), ("data-scientist", True), ("node11", True)):
         for question in ("GetChainInfo", "GetBlockByNumber"):
             call = json.dumps({"Args": [question, "attestree", "0"]})
-            asked = peer("org3", identity, "chaincode", "query", "-C", "attestree", "-n", "qscc", "-c", call)
+            words = ("chaincode", "query", "--hex", "-C", "attestree", "-n", "qscc", "-c", call)
+            asked = peer("org3", identity, *words)
             assert (asked.returncode == 0) == allowed, f"{identity} {question}: {asked.stderr}"
         block = str(tmp_path / identity)
         fetched = peer("org3", identity, "channel", "fetch", "0", block, "-c", "attestree")

@@ -138,7 +138,7 @@ def test_trees_whose_time_is_over_are_gone_and_their_digests_stay(federation):
 
 @pytest.mark.parametrize(("organisations", "majorities"), [(2, 1), (3, 4), (4, 5), (8, 93)])
 def test_the_network_defines_the_collections_that_the_chaincodes_name(organisations, majorities):
-    script = Path(__file__).resolve().parents[3] / "network/lib/collections.py"
+    script = Path(__file__).resolve().parents[3] / "network/lib/private_data.py"
     msps = [f"Org{number}MSP" for number in range(1, organisations + 1)]
     ran = subprocess.run(
         [sys.executable, script, *msps, "--blocks", "1000"], capture_output=True, text=True, check=True
