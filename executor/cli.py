@@ -9,6 +9,7 @@ from executor.caller import group_options
 
 # gRPC, the engine's client, numpy and scikit-learn load slowly, and no command needs them all.
 COMMANDS = {
+    "audit": "executor.audit.command",
     "doctor": "executor.doctor.command",
     "experiment": "executor.experiment.commands",
     "image": "executor.image.command",

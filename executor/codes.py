@@ -14,9 +14,19 @@ FILE = "Correct the file; docs/federation.md explains every field."
 
 USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
+    "AUDIT_ANCHOR": (
+        "Give --genesis with the hash of the channel's first block, or --roots with the organisations' root"
+        " certificates, from another source than the export."
+    ),
+    "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
+    "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
+    "HFC_CHANGED": (
+        "Let nobody else write there (chmod go-w), or remove it, so that it is made again from locked "
+        f"packages, {_GATEWAY}"
+    ),
     "HFC_HASH": f"Do not install them; use another package index, {_GATEWAY}",
     "HFC_INSTALL": {
         "": f"See that the package index can be reached (PIP_INDEX_URL, HTTPS_PROXY), {_GATEWAY}",
@@ -198,6 +208,7 @@ LEDGER: Rows = {
         "": f"Try again, {_GATEWAY}",
         "bytes": "Try again.",
     },
+    "LEDGER_BLOCK": "Ask another organisation's peer: --organisation.",
     "NETWORK_MISSING": "Start the network with network/up.sh, then check with `executor doctor`.",
 }
 
@@ -252,4 +263,18 @@ FEDERATION: Rows = {
     "FEDERATION_MEANING": FILE,
     "FEDERATION_SCHEMA": FILE,
     "FEDERATION_SYNTAX": FILE,
+}
+
+_NEW_EXPORT = "Ask for another export, from another organisation too: `executor audit export`."
+BUNDLE: Rows = {
+    "BUNDLE_BLOCKS": _NEW_EXPORT,
+    "BUNDLE_FORMAT": _NEW_EXPORT,
+    "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
+    "BUNDLE_SIZE": _NEW_EXPORT,
+    "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
+}
+
+AUDIT: Rows = {
+    "AUDIT_FAILED": "Compare with an export of another organisation's peer; whoever altered it shows.",
 }

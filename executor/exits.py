@@ -14,6 +14,7 @@ import click
 from executor import errors
 from executor.ledger.errors import PhaseError
 from executor.network import NetworkError
+from executor.output import echo
 from experiments.errors import ReproductionError, SourceError
 from protocol.errors import AccessError, AttestreeError, DataError, SignatureError, StateError
 
@@ -113,7 +114,7 @@ def end_with(error: AttestreeError | NetworkError, as_json: bool) -> NoReturn:
     if as_json:
         click.echo(json.dumps({"error": to_dict(named)}))
     else:
-        click.echo(message(named), err=True)
+        echo(message(named), err=True)
     sys.exit(exit_code(named))
 
 

@@ -1,9 +1,11 @@
 """What commands show: answers on standard output, as text or one JSON object; progress on standard error.
 
 Standard output holds results alone, so that it can be piped; progress moves on a terminal and is plain lines
-elsewhere.
+elsewhere. Much of what is shown was written by other organisations: characters that would move the cursor,
+turn the direction of text or stay unseen are shown by their numbers, so that nobody reads what is not there.
 """
 
+import contextlib
 import json
 import sys
 import threading
@@ -26,21 +28,40 @@ Say = Callable[[str], None]
 """Hears what is being done now."""
 
 
+def plain(text: object) -> str:
+    """Return one value as it can be shown on a line: what is no visible character by its number, \\u202e."""
+    return "".join(sign if sign.isprintable() else _number(sign) for sign in str(text))
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text of one or more lines, each of them plain."""
+    click.echo("\n".join(plain(line) for line in text.split("\n")), err=err)
+
+
+def _number(sign: str) -> str:
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
+
+
 def answer(
     shown: Mapping[str, Any], text: Callable[[], str], *, as_json: bool, indent: int | None = None
 ) -> None:
     """Print what a command found: the object for programs, or the text for people."""
-    click.echo(json.dumps(shown, indent=indent) if as_json else text())
+    if as_json:
+        click.echo(json.dumps(shown, indent=indent))
+    else:
+        echo(text())
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, figures: bool = True) -> str:
     """Return an aligned table; with `figures`, all columns but the first hold numbers and align right."""
-    return Grid(title, columns, rows, figures=figures).text()
+    cells = [[plain(cell) for cell in row] for row in rows]
+    return Grid(plain(title), columns, cells, figures=figures).text()
 
 
 def note(text: str) -> None:
-    """Print one line for the person who waits."""
-    click.echo(text, err=True)
+    """Print one line for the person who waits, if anybody is left: a closed terminal ends no task."""
+    with contextlib.suppress(OSError):
+        click.echo(plain(text), err=True)
 
 
 class Progress:
@@ -70,7 +91,7 @@ class Progress:
             if self._display is None:
                 note(text)
             else:
-                self._display.update(self._row(row), description=text)
+                self._display.update(self._row(row), description=plain(text))
 
     def advance(self, text: str) -> None:
         """Count one more of all pieces as done, and say what it was: every tenth part without a terminal."""

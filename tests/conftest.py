@@ -1,5 +1,6 @@
 """Settings of every test: how long it may take, how Hypothesis searches, and where its outcome is written."""
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -11,8 +12,8 @@ E2E = Path(__file__).parent / "e2e"
 E2E_SECONDS = 300
 
 # No deadline: a busy machine is slow, not wrong. The same examples every time, so that a change that broke
-# nothing fails nothing; scripts/flaky asks for other examples, by a seed that it prints.
-settings.register_profile("steady", deadline=None, max_examples=60, derandomize=True, print_blob=True)
+# nothing fails nothing; scripts/flaky asks for others, and more of them, by a seed that it prints.
+settings.register_profile("steady", deadline=None, max_examples=20, derandomize=True, print_blob=True)
 settings.register_profile("searching", deadline=None, max_examples=60, database=None, print_blob=True)
 settings.load_profile(os.environ.get("ATTESTREE_HYPOTHESIS", "steady"))
 
@@ -22,6 +23,17 @@ def pytest_configure(config: pytest.Config) -> None:
     path = os.environ.get("ATTESTREE_RESULTS")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Results(Path(path)), "attestree-results")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Leave garbage alone while thousands of tests are collected: all of it stays in use."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Collect garbage again, but look no more at what stays to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,6 +12,7 @@ DEFINING = (
     "learning.errors",
     "experiments.errors",
     "executor.errors",
+    "executor.audit.errors",
     "executor.ledger.errors",
     "executor.model.errors",
     "executor.process.errors",

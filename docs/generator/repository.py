@@ -2,9 +2,8 @@
 
 import ast
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,13 +36,16 @@ class Module:
         """The package that the module is in."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
-    def imported(self) -> Iterator[str]:
-        """Name every module that this one imports, wherever in its text."""
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """Every module that this one imports, wherever in its text."""
+        found: set[str] = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
+                found.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
-                yield node.module
+                found.add(node.module)
+        return frozenset(found)
 
 
 def packages() -> list[str]:
@@ -53,7 +55,8 @@ def packages() -> list[str]:
     return listed
 
 
-def modules(package: str) -> list[Module]:
+@cache
+def modules(package: str) -> tuple[Module, ...]:
     """Return the modules of a package: a folder comes before its modules, and these before its folders."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     folder = ROOT / settings["tool"]["setuptools"]["package-dir"].get(package, package)
@@ -62,14 +65,14 @@ def modules(package: str) -> list[Module]:
         inside = path.relative_to(folder).with_suffix("").parts
         parts = inside[:-1] if path.name == "__init__.py" else inside
         found.append(Module(".".join((package, *parts)), path))
-    return sorted(found, key=lambda module: (module.room, not module.is_package, module.name))
+    return tuple(sorted(found, key=lambda module: (module.room, not module.is_package, module.name)))
 
 
 def imports_between(names: list[str]) -> dict[str, list[str]]:
     """Say of each package which of the others it imports."""
     found = {}
     for name in names:
-        used = {line.partition(".")[0] for module in modules(name) for line in module.imported()}
+        used = {line.partition(".")[0] for module in modules(name) for line in module.imported}
         found[name] = [other for other in names if other in used and other != name]
     return found
 

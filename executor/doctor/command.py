@@ -13,6 +13,7 @@ from executor.doctor.host import check_host
 from executor.doctor.ledger import check_chaincodes, check_heights
 from executor.doctor.services import check_services
 from executor.network import Network, NetworkError
+from executor.output import plain
 
 UP = "run network/up.sh"
 
@@ -55,6 +56,6 @@ def diagnose() -> Iterator[Finding]:
 def _print(console: Console, finding: Finding) -> None:
     mark = "[green]✓[/]" if finding.ok else "[red]✗[/]"
     console.print(f"{mark} {finding.name}: ", end="")
-    console.print(finding.detail, markup=False)
+    console.print(plain(finding.detail), markup=False)
     if finding.remedy:
         console.print(f"    remedy: {finding.remedy}", markup=False)

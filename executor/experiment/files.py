@@ -13,6 +13,7 @@ from pyarrow import csv
 from executor.data.csv import parse
 from executor.data.source import read_file
 from executor.errors import UsageError
+from executor.user_files import parse_json
 from experiments.data import LABEL, DataTable, Floats, Labels
 from experiments.split import split
 from protocol.identifiers import parse_node
@@ -55,7 +56,7 @@ def write_files(table: DataTable, names: Sequence[str], seed: int, out: Path) ->
 
 def _note(out: Path) -> object:
     try:
-        return json.loads((out / _NOTE).read_text())
+        return parse_json((out / _NOTE).read_bytes())
     except (OSError, ValueError):
         return None
 

@@ -15,7 +15,7 @@ from executor.image.publish import ImagePublication, adopt, find_local, publish,
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry
 from executor.image.verify import Verification, verify
-from executor.output import Progress, answer, table
+from executor.output import Progress, answer, echo, plain, table
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
 
@@ -38,12 +38,12 @@ def build_command(tag: str, force: bool, as_json: bool) -> None:
         made = build(client, progress.say, tag=tag, force=force)
     if made.changed:
         files = ", ".join(made.changed[:5])
-        click.echo(f"note: built from sources that no commit has: {files}", err=True)
+        echo(f"note: built from sources that no commit has: {files}", err=True)
     if as_json:
         click.echo(json.dumps(made.to_dict()))
         return
     state = "built" if made.built else "there already"
-    click.echo(f"{made.image_id}\n{made.tag}, {made.size / 1e6:.0f} MB, {state}")
+    echo(f"{made.image_id}\n{made.tag}, {made.size / 1e6:.0f} MB, {state}")
 
 
 @image.command("publish")
@@ -76,7 +76,7 @@ def publish_command(
     if as_json:
         click.echo(json.dumps(done.to_dict()))
         return
-    click.echo(f"{made.name}:{made.version} {'registered' if done.transaction else 'was registered already'}")
+    echo(f"{made.name}:{made.version} {'registered' if done.transaction else 'was registered already'}")
     _print_image(done.record)
 
 
@@ -108,7 +108,7 @@ def show_command(reference: str, caller: Caller, as_json: bool) -> None:
         shown = {**record.to_dict(), "history": [change.to_dict() for change in history]}
         click.echo(json.dumps(shown))
         return
-    click.echo(f"{name}:{version}")
+    echo(f"{name}:{version}")
     _print_image(record)
 
 
@@ -127,7 +127,7 @@ def retire_command(reference: str, reason: str, caller: Caller, as_json: bool) -
         click.echo(json.dumps(record.to_dict()))
         return
     transaction = "" if record.retired is None else record.retired.tx
-    click.echo(f"{name}:{version} retired, transaction {transaction}")
+    echo(f"{name}:{version} retired, transaction {transaction}")
 
 
 @image.command("verify")
@@ -177,15 +177,13 @@ def _print_image(record: ImageRecord) -> None:
     }
     for name, value in rows.items():
         if value:
-            click.echo(f"  {name:<12} {value}")
+            echo(f"  {name:<12} {plain(value)}")
 
 
 def _print_findings(made: Verification) -> None:
     marks = {True: "✓", False: "✗", None: "·"}
-    click.echo(
-        f"{made.registered.name}:{made.registered.version} is {made.registered.image_id} on the ledger"
-    )
+    echo(f"{made.registered.name}:{made.registered.version} is {made.registered.image_id} on the ledger")
     for finding in made.findings:
-        click.echo(f"  {marks[finding.equal]} {finding.where}: {finding.found}")
+        echo(f"  {marks[finding.equal]} {finding.where}: {plain(finding.found)}")
     if made.index_digest is not None:
-        click.echo(f"  index {made.index_digest}, this platform's manifest {made.platform_digest}")
+        echo(f"  index {made.index_digest}, this platform's manifest {made.platform_digest}")

@@ -15,7 +15,7 @@ from executor.exits import OK, exit_code, gravest, json_option, reported
 from executor.launch.nodes import LaunchSettings, NodeReport, launch_nodes, plan_node
 from executor.launch.plan import TaskPlan
 from executor.launch.source import DEFAULT_LABEL, DataSource
-from executor.output import Progress, table
+from executor.output import Progress, echo, table
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
 from protocol.identifiers import parse_node, parse_process
@@ -131,14 +131,12 @@ def _print_plans(plans: list[TaskPlan], as_json: bool) -> None:
         click.echo(json.dumps({"plans": [plan.to_dict() for plan in plans]}))
         return
     for plan in plans:
-        click.echo(
-            f"{plan.task.id.node}, iteration {plan.task.id.iteration}: nothing was done; a launch would"
-        )
+        echo(f"{plan.task.id.node}, iteration {plan.task.id.iteration}: nothing was done; a launch would")
         for number, step in enumerate(_steps(plan), 1):
-            click.echo(f"  {number}. {step}")
+            echo(f"  {number}. {step}")
         click.echo(json.dumps(plan.to_dict()["sandbox"]["profile"], indent=2))
     if not plans:
-        click.echo("nothing is left to do")
+        echo("nothing is left to do")
 
 
 def _steps(plan: TaskPlan) -> list[str]:
@@ -176,17 +174,17 @@ def _finish(reports: list[NodeReport], as_json: bool) -> None:
 
 def _print_reports(reports: list[NodeReport]) -> None:
     if any(report.tasks for report in reports):
-        click.echo(_summary_text(reports))
+        echo(_summary_text(reports))
     for report in reports:
         if report.finished is not None:
-            click.echo(
+            echo(
                 f"{report.node}: model {report.finished['model']} is published;"
                 f" the process is {report.finished['process']}"
             )
         elif not report.tasks and report.error is None:
-            click.echo(f"{report.node}: nothing was left to do")
+            echo(f"{report.node}: nothing was left to do")
         for error in report.failures:
-            click.echo(f"executor: {report.node}: {error}", err=True)
+            echo(f"executor: {report.node}: {error}", err=True)
 
 
 def _summary_text(reports: list[NodeReport]) -> str:

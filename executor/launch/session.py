@@ -37,10 +37,16 @@ class NodeSession:
     beside: list[AttestreeError] = field(default_factory=list)
     """What failed while something graver was recorded: told with it, and never instead of it."""
 
+    def interrupted(self) -> TaskError | None:
+        """Say that the operator wants the executor to end, if that is so."""
+        if not self.stopping.is_set():
+            return None
+        return TaskError("INTERRUPTED", "the operator stopped the executor")
+
     def check_going_on(self) -> None:
         """Return unless the operator wants the executor to end."""
-        if self.stopping.is_set():
-            raise TaskError("INTERRUPTED", "the operator stopped the executor")
+        if (stopped := self.interrupted()) is not None:
+            raise stopped
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from executor.errors import DeadlineError, IntegrityError, TaskError
+from executor.exits import gravest
 from executor.launch.broker import BrokerServer
 from executor.launch.plan import TaskPlan
 from executor.launch.reasons import closing_words, fit_for_record, host_failed
@@ -163,18 +164,22 @@ def _run_container(
     return broker.learner_seconds
 
 
+def _timed_out(outcome: Outcome, seconds: float) -> DeadlineError | None:
+    if not outcome.timed_out:
+        return None
+    return DeadlineError(
+        "LEARNER_TIMEOUT", f"the learner had not completed after {seconds:.0f} s and was killed"
+    )
+
+
 def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, session: NodeSession) -> None:
     """Return if the result is on the ledger, whatever the container did then; else say why it is not."""
     if relay.completed is not None:
         return
-    session.check_going_on()
-    if outcome.timed_out:
-        raise DeadlineError(
-            "LEARNER_TIMEOUT",
-            f"the learner had not completed after {relay.seconds:.0f} s and was killed",
-        )
-    if failure is not None:
-        raise failure
+    causes = [failure, session.interrupted(), _timed_out(outcome, relay.seconds)]
+    known = [cause for cause in causes if cause is not None]
+    if known:
+        raise gravest(known)
     tail = f" Its last lines:\n{outcome.log_tail}" if outcome.log_tail else ""
     if outcome.oom_killed:
         raise TaskError("LEARNER_MEMORY", "the learner ran out of memory", tail=tail)

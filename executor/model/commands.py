@@ -9,6 +9,7 @@ from executor.exits import json_option, reported
 from executor.model.export import export
 from executor.model.predict import predict
 from executor.model.verify_command import verify
+from executor.output import answer, echo
 from executor.process.names import msp_id
 from executor.process.output import submitted
 
@@ -36,7 +37,7 @@ def list_(process: str, as_json: bool, caller: Caller) -> None:
     with caller.ledger() as ledger:
         items = list(ledger.models.list(process))
     shown = {"models": [item.to_dict() for item in items]}
-    click.echo(json.dumps(shown) if as_json else models_text(items))
+    answer(shown, lambda: models_text(items), as_json=as_json)
 
 
 @model.command()
@@ -60,7 +61,7 @@ def show(process: str, node: str, as_json: bool, caller: Caller) -> None:
     if as_json:
         click.echo(json.dumps({**record.to_dict(), "contributions": [part.to_dict() for part in parts]}))
     else:
-        click.echo(output.model_text(record, parts))
+        echo(output.model_text(record, parts))
 
 
 @model.command()
@@ -81,7 +82,7 @@ def access(process: str, node: str, history: bool, as_json: bool, caller: Caller
         else:
             record = ledger.models.access(process, node)
             shown, text = record.to_dict(), access_text(record)
-    click.echo(json.dumps(shown) if as_json else text)
+    answer(shown, lambda: text, as_json=as_json)
 
 
 @model.command()

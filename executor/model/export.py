@@ -9,6 +9,7 @@ import click
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
+from executor.output import echo
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -80,10 +81,10 @@ def export(
         shown = {"digest": str(found.digest), "trees": len(found.ensemble), "export_digest": digest}
         click.echo(json.dumps({**shown, "files": files}))
     else:
-        click.echo(f"{process}/{node}: {len(found.ensemble)} trees, each as its digest says; {found.digest}")
+        echo(f"{process}/{node}: {len(found.ensemble)} trees, each as its digest says; {found.digest}")
         for kind, path in paths.items():
-            click.echo(f"{path} ({len(made[kind])} bytes)")
-        click.echo(f"digest of the export, to be given with the files: {digest}")
+            echo(f"{path} ({len(made[kind])} bytes)")
+        echo(f"digest of the export, to be given with the files: {digest}")
 
 
 def form_of(kind: str, model: "Model", schema: "FeatureSchema | None") -> bytes:

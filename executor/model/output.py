@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from executor.model.content import Members
+from executor.output import plain as plain_text
 from executor.output import table
 from experiments.pages import plain
 from learning.errors import ParameterError
@@ -64,8 +65,12 @@ def model_text(record: ModelRecord, parts: Sequence[Contribution]) -> str:
         f"trees       {len(record.estimators)} after iteration {record.iteration}",
         f"image       {record.image.name}:{record.image.version}" if record.image else "",
         f"result      {record.result}",
-        f"published   {published.time} by {published.identity}, transaction {published.tx}",
-        *(f"metric      {name} {value}" for name, value in sorted(record.metrics.items())),
+        f"published   {plain_text(published.time)} by {plain_text(published.identity)},"
+        f" transaction {plain_text(published.tx)}",
+        *(
+            f"metric      {plain_text(name)} {plain_text(value)}"
+            for name, value in sorted(record.metrics.items())
+        ),
     ]
     rows = [
         (part.origin, part.organisation, str(part.trees), plain(part.share), plain(part.vote))

@@ -8,6 +8,7 @@ import click
 from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.model.options import digest_option
+from executor.output import echo
 
 
 @click.command()
@@ -33,4 +34,4 @@ def verify(
     if as_json:
         click.echo(json.dumps({"ok": True, "digest": str(exported.model.digest), "files": names, "by": by}))
     else:
-        click.echo(f"{process}/{node}: {', '.join(names)} are as exported, by {by}")
+        echo(f"{process}/{node}: {', '.join(names)} are as exported, by {by}")

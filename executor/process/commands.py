@@ -9,6 +9,7 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
+from executor.output import answer, echo, plain
 from executor.process import changes, proposals
 from executor.process.output import board_of, board_text, brief, changes_text, processes_text, submitted
 from executor.stop import StopSignals
@@ -76,9 +77,9 @@ def status(process_id: str, as_json: bool, caller: Caller) -> None:
     if as_json:
         click.echo(json.dumps(shown))
         return
-    click.echo(board_text(board))
+    echo(board_text(board))
     if board.changes:
-        click.echo(changes_text(board.changes))
+        echo(changes_text(board.changes))
 
 
 @process.command()
@@ -95,8 +96,13 @@ def show(process_id: str, as_json: bool, caller: Caller) -> None:
         return
     import yaml  # noqa: PLC0415
 
-    click.echo(f"# {process_id} is {record.status}; specification {record.specification_digest}")
-    click.echo(yaml.safe_dump(record.specification.to_dict(), sort_keys=False, allow_unicode=True), nl=False)
+    echo(f"# {process_id} is {record.status}; specification {record.specification_digest}")
+    found = record.specification.to_dict()
+    text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
+    if any(plain(line) != line for line in text.splitlines()):
+        # Escaped by YAML itself, so that it is read again as what it is.
+        text = yaml.safe_dump(found, sort_keys=False, allow_unicode=False)
+    echo(text.rstrip("\n"))
 
 
 @process.command(name="list")
@@ -109,7 +115,7 @@ def list_(wanted: str | None, as_json: bool, caller: Caller) -> None:
     with caller.ledger() as ledger:
         items = list(ledger.orchestration.list(wanted or ""))
     shown = {"processes": [item.to_dict() for item in items]}
-    click.echo(json.dumps(shown) if as_json else processes_text(items))
+    answer(shown, lambda: processes_text(items), as_json=as_json)
 
 
 @process.command()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
-from executor.output import table
+from executor.output import echo, table
 from executor.process.board import Board, headline
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.plan import ChangeKind
@@ -25,7 +25,7 @@ def submitted(done: Submitted[Any], line: str, shown: Mapping[str, Any], *, as_j
         receipt = {"transaction": done.receipt.tx_id, "block": done.receipt.block}
         click.echo(json.dumps({**shown, **receipt}))
     else:
-        click.echo(f"{line} (transaction {done.receipt.tx_id[:16]}…, block {done.receipt.block})")
+        echo(f"{line} (transaction {done.receipt.tx_id[:16]}…, block {done.receipt.block})")
 
 
 def brief(record: ProcessRecord) -> dict[str, Any]:

@@ -9,10 +9,12 @@ import click
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from executor.errors import DeadlineError, TaskError
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import Announcement, Follower
+from executor.output import echo, plain
 from executor.process.board import Board, headline
 from executor.process.output import COLUMNS, board_of, board_text, cells
 
@@ -33,9 +35,9 @@ def watch(ledger: Ledger, process: str, seconds: float | None, *, as_json: bool)
     elif sys.stdout.isatty():
         _live(ledger, board, start, seconds)
     else:
-        click.echo(board_text(board))
-        _follow(ledger, board, start, seconds, lambda _, line: click.echo(line) if line else None)
-        click.echo(headline(board))
+        echo(board_text(board))
+        _follow(ledger, board, start, seconds, lambda _, line: echo(line) if line else None)
+        echo(headline(board))
     if board.status == "aborted":
         raise TaskError("PROCESS_ABORTED", f"{process} was aborted")
 
@@ -82,10 +84,13 @@ def _live(ledger: Ledger, board: Board, start: int, seconds: float | None) -> No
 
 def _table(board: Board, recent: list[str]) -> Table:
     table = Table(
-        title=headline(board), caption="\n".join(recent), title_justify="left", caption_justify="left"
+        title=Text(plain(headline(board))),
+        caption=Text("\n".join(plain(line) for line in recent)),
+        title_justify="left",
+        caption_justify="left",
     )
     for name in COLUMNS:
         table.add_column(name)
     for row in cells(board):
-        table.add_row(*row)
+        table.add_row(*(Text(plain(cell)) for cell in row))
     return table

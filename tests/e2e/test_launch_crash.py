@@ -2,9 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +36,7 @@ from support.operator import executing, told
 from executor.launch import task_run as steps
 from executor.launch.relay import TaskRelay
 from executor.ledger.chaincodes.execution import ExecutionRecord
+from executor.network import Network
 from executor.sandbox.container import Container
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
@@ -221,19 +226,58 @@ def test_a_signal_that_another_thread_takes_stops_the_executor_as_well(
     nothing_is_left(docker_client, process, "node01")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "numbers",
+    [(signal.SIGINT,), (signal.SIGHUP,), (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)],
+    ids=["SIGINT", "SIGHUP", "several"],
+)
 def test_an_operator_who_stops_the_executor_finds_the_task_closed(
-    learner: str, rows: Path, docker_client: DockerClient, number: signal.Signals
+    learner: str, rows: Path, docker_client: DockerClient, numbers: tuple[signal.Signals, ...]
 ) -> None:
     """While it waits for a neighbour that never comes, which is when operators lose their patience."""
     process = running(learner, rows, NODES)
-    words = ("--organisation", "org1", "--node", "node01", "--data", str(rows), "--timeout", PATIENCE)
-    with executing("launch", "--process", process, *words, "--json") as launching:
-        assert "iteration 0" in told(launching, "waiting for node02")
-        launching.send_signal(number)
-        out, err = launching.communicate(timeout=120)
-    assert launching.returncode == 1, out + err
-    assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"
+    with waiting_for_a_neighbour(process, rows) as launching:
+        for number in numbers:
+            launching.send_signal(number)
+        stopped(launching)
     task = task_of(process, "node01")
     assert (task.state, task.closed.code) == ("failed", "INTERRUPTED")
     nothing_is_left(docker_client, process, "node01")
+
+
+def test_f7_an_executor_with_a_copy_of_the_directory_leaves_the_first_one_alone(
+    learner: str, rows: Path, docker_client: DockerClient, tmp_path: Path
+) -> None:
+    process = running(learner, rows, NODES)
+    with waiting_for_a_neighbour(process, rows) as launching:
+        state = Network.load().state
+        for path in state.iterdir():
+            if path.name != "executor":
+                (tmp_path / path.name).symlink_to(path)
+        copied = Path("executor/org1") / process
+        shutil.copytree(state / copied, tmp_path / copied, ignore=shutil.ignore_patterns("run"))
+        assert (tmp_path / copied / "node01/journal.json").exists()
+        before = containers_of(docker_client, process, "node01")
+        ran = launch(process, "--node", "node01", "--data", str(rows), ATTESTREE_STATE=str(tmp_path))
+        assert (ran.code, ran.error["code"]) == (13, "TASK_BUSY"), ran.out
+        assert containers_of(docker_client, process, "node01") == before != []
+        assert launching.poll() is None
+        assert task_of(process, "node01").is_under_way
+        launching.send_signal(signal.SIGTERM)
+        stopped(launching)
+    nothing_is_left(docker_client, process, "node01")
+
+
+@contextmanager
+def waiting_for_a_neighbour(process: str, rows: Path) -> Iterator[subprocess.Popen[str]]:
+    """The executor in a process of its own, which ignores signals by birth, in the middle of a task."""
+    words = ("--organisation", "org1", "--node", "node01", "--data", str(rows), "--timeout", PATIENCE)
+    with executing("launch", "--process", process, *words, "--json") as launching:
+        assert "iteration 0" in told(launching, "waiting for node02")
+        yield launching
+
+
+def stopped(launching: "subprocess.Popen[str]") -> None:
+    out, err = launching.communicate(timeout=120)
+    assert launching.returncode == 1, out + err
+    assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"

@@ -19,6 +19,8 @@ from support.launching import (
     task_of,
 )
 
+from executor.errors import IntegrityError
+from executor.image.check import check_served
 from executor.image.registry import ImageRegistry
 from executor.launch import task_run as steps
 from executor.network import Network
@@ -48,7 +50,13 @@ def name(docker_client: DockerClient) -> Iterator[str]:
     forget(docker_client, f"{ImageRegistry.of_network(Network.load()).host}/{made}")
 
 
-def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.MonkeyPatch) -> Any:
+def refused(
+    process: str,
+    rows: Path,
+    client: DockerClient,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str = "IMAGE_MISMATCH",
+) -> Any:
     """Launch what must be refused with exit code 10; returns the evidence on the ledger."""
 
     def create(*_: object, **__: object) -> None:
@@ -57,11 +65,11 @@ def refused(process: str, rows: Path, client: DockerClient, monkeypatch: pytest.
     with monkeypatch.context() as patched:
         patched.setattr(Container, "create", create)
         ran = launch(process, "--data", str(rows), "--node", "node01")
-    assert (ran.code, ran.error["code"]) == (10, "IMAGE_MISMATCH"), ran.out
+    assert (ran.code, ran.error["code"]) == (10, code), ran.out
     task = task_of(process, "node01")
-    assert (task.state, task.opening, task.closed.code) == ("refused", None, "IMAGE_MISMATCH")
+    assert (task.state, task.opening, task.closed.code) == ("refused", None, code)
     (refusal,) = ledger().execution.list_refusals(process)
-    assert (refusal.node, refusal.iteration, refusal.code) == ("node01", 0, "IMAGE_MISMATCH")
+    assert (refusal.node, refusal.iteration, refusal.code) == ("node01", 0, code)
     nothing_is_left(client, process, "node01")
     return refusal.evidence
 
@@ -86,6 +94,23 @@ def test_a2_a_tampered_image_under_the_honest_id_is_refused_and_recorded(
         process = running(image, rows, NODE, topology="disconnected")
         evidence = refused(process, rows, docker_client, monkeypatch)
         assert (evidence["expected"], evidence["found"]) == (str(learner_id), str(tampered))
+
+
+def test_a4_swapped_digests_are_refused_as_that_and_recorded(
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    version, host = unique("1"), ImageRegistry.of_network(Network.load()).host
+    manifest = push(docker_client, learner_id, f"{host}/{name}", version)
+    images = ledger("org1", "data-scientist").images
+    images.register(name, version, learner_id, manifest, f"{host}/{name}")
+    process = running(f"{name}:{version}", rows, NODE, topology="disconnected")
+    evidence = refused(process, rows, docker_client, monkeypatch, "IMAGE_DIGESTS")
+    assert (evidence["manifest_digest"], evidence["image_id"]) == (str(learner_id), str(manifest))
+    assert "id of an image" in evidence["found"]
+    # Where the engine does not have it, the registry tells the same.
+    image = images.get(name, version).image
+    with pytest.raises(IntegrityError, match="digest of a manifest"):
+        check_served(image, Network.load())
 
 
 def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_runs(

@@ -4,9 +4,11 @@ One image holds every behaviour, and the first value of the node's rows chooses 
 nothing is opened anew by the next launch, so that one process serves all cases in any order.
 """
 
+import errno
 import functools
 import importlib.util
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,9 @@ from support.launching import (
 from support.network import ROOT
 from support.printed import Ran
 
+from executor.launch.reasons import OTHERWISE, SENTENCES
 from executor.launch.relay import TaskRelay
+from executor.launch.store import NodeStore
 from protocol.digest import Digest
 
 SCRIPT = ROOT / "tests/e2e/learners/misbehaving.py"
@@ -93,6 +97,8 @@ CASES = {
     "d15": ("shares under a forged name", "node04", 13, "ESTIMATOR_UNKNOWN"),
     "d21": ("shares too much", "node01", 14, "SHARE_COUNT"),
     "state-not-named": ("keeps another state", "node05", 14, "RECORD_VALUE"),
+    "state-of-no-use": ("strands its node", "node05", 14, "RECORD_VALUE"),
+    "words-of-its-own": ("asks in words of its own", "node01", 14, "FRAME_VERB"),
     "slot-not-filled": ("takes from nobody", "node05", 13, "RESULT_SLOT"),
 }
 
@@ -108,6 +114,8 @@ def test_each_misbehaviour_has_its_exit_code_and_its_code_on_the_ledger(
     assert ran.error["remedy"]
     task = task_of(process, node)
     assert (task.state, task.closed.code) == ("failed", code)
+    # What every organisation reads for good is a sentence of ours, whatever the learner said.
+    assert task.closed.reason in {*SENTENCES.values(), OTHERWISE}
     assert task.outcome is None
     assert (task.offered is not None) == (case == "f12")
 
@@ -129,9 +137,21 @@ def test_f7_f9_a_flooded_log_is_cut_and_none_of_it_reaches_the_ledger(misbehave:
     assert "zzz" in ran.error["remedy"]
     assert "\x1b" not in ran.error["remedy"]
     closed = task_of(process, "node01").closed
-    assert closed.code == "LEARNER_FAILED"
-    assert "zzz" not in closed.reason
-    assert "private row" not in closed.reason
+    assert (closed.code, closed.reason) == ("LEARNER_FAILED", SENTENCES["LEARNER_FAILED"])
+
+
+def test_g9_a_full_disk_is_the_hosts_fault_and_its_paths_stay_here(
+    misbehave: Any, process: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: NodeStore, _: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(store.directory))
+
+    monkeypatch.setattr(NodeStore, "keep_state", full)
+    ran = misbehave("honest", "node05")
+    assert (ran.code, ran.error["code"]) == (1, "HOST_FAILED")
+    assert str(store_of(process, "node05").directory) in ran.error["cause"]
+    closed = task_of(process, "node05").closed
+    assert (closed.code, closed.reason) == ("HOST_FAILED", SENTENCES["HOST_FAILED"])
 
 
 def test_a_container_killed_while_it_waits_ends_the_round_at_once(

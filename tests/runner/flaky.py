@@ -12,6 +12,7 @@ from pathlib import Path
 from . import leftovers, plan, results, surroundings
 from .jobs import Job, Work
 from .load import load
+from .partner import Partner
 from .rates import Rates, Turn
 from .run import say
 from .selection import E2E, Selection, select
@@ -22,6 +23,8 @@ USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
   N               how often, once with load and once without each time [5]
   --load          with all processors busy, only
   --no-load       without, only
+  --busy          the end-to-end tests, four files at a time, N times on each of two networks at once: each is
+                  the other's load
   --seed S        the seed of the first run; the following ones have S+1, S+2, ... [random]
   --report FILE   write the table of failures as Markdown too
   --raw FILE      where the results go, one line of JSON each [build/flaky/TIME-SEED.jsonl]; what the file has
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--report", type=Path)
     parser.add_argument("--raw", type=Path)
-    for flag in ("--load", "--no-load", "--keep"):
+    for flag in ("--load", "--no-load", "--busy", "--one-of-two", "--keep"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("rest", nargs="*")
@@ -53,22 +56,40 @@ def main(arguments: Sequence[str]) -> int:
     try:
         surroundings.check_names()
         selection = select(asked.rest, asked.caller)
+        if asked.busy and not selection.e2e:
+            raise RefusedError("--busy is for end-to-end tests, and none is named")
     except RefusedError as error:
         print(f"scripts/flaky: {error}", file=sys.stderr)
         return 2
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     raw = asked.caller / asked.raw if asked.raw else ROOT / "build" / "flaky" / f"{now}-{seed}.jsonl"
     report = asked.caller / asked.report if asked.report else None
-    loads = [loaded for loaded in (False, True) if not (asked.no_load if loaded else asked.load)]
-    turns = [
-        Turn(target, number, seed + number, loaded)
-        for number in range(times)
-        for loaded in loads or [False, True]
-        for target in targets(selection)
-    ]
+    say(f"seed {seed}, {times} times")
+    partner = None
+    if asked.busy:
+        turns = busy_turns(selection, times, seed)
+        partner = None if asked.one_of_two else Partner(times, seed + times, selection.e2e, raw)
+    else:
+        loads = [loaded for loaded in (False, True) if not (asked.no_load if loaded else asked.load)]
+        turns = turns_of(selection, times, seed, loads or [False, True])
     surroundings.settle_signals()
     with surroundings.temporary_folder() as temporary:
-        return Hunt(turns, Rates(raw), temporary, keep=asked.keep).run(report)
+        return Hunt(turns, Rates(raw), temporary, keep=asked.keep, partner=partner).run(report)
+
+
+def turns_of(selection: Selection, times: int, seed: int, loads: Sequence[bool]) -> list[Turn]:
+    """Return every target, so often with each kind of load; each time all targets come once."""
+    return [
+        Turn(target, number, seed + number, loaded)
+        for number in range(times)
+        for loaded in loads
+        for target in targets(selection)
+    ]
+
+
+def busy_turns(selection: Selection, times: int, seed: int) -> list[Turn]:
+    """Return the passes of one of two that go on at once: all end-to-end tests that are named, together."""
+    return [Turn(" ".join(selection.e2e), number, seed + number, True, busy=True) for number in range(times)]
 
 
 def targets(selection: Selection) -> list[str]:
@@ -81,10 +102,26 @@ def targets(selection: Selection) -> list[str]:
     return found
 
 
+def workers(turn: Turn) -> list[str]:
+    """Return how pytest spreads a turn: one end-to-end file goes by itself, many go as in scripts/test."""
+    if turn.busy:
+        return [*plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]]
+    return [] if turn.target.startswith(E2E) else ["-n", plan.UNIT_WORKERS]
+
+
 class Hunt:
     """All turns, on one network."""
 
-    def __init__(self, turns: Sequence[Turn], rates: Rates, temporary: Path, *, keep: bool) -> None:
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        rates: Rates,
+        temporary: Path,
+        *,
+        keep: bool = False,
+        partner: Partner | None = None,
+    ) -> None:
+        self.partner = partner or contextlib.nullcontext()
         self.turns = [turn for turn in turns if not rates.has(turn)]
         self.rates, self.keep = rates, keep
         self.environment = surroundings.environment(temporary)
@@ -98,7 +135,7 @@ class Hunt:
         """Run every turn, print the table, and return the exit code."""
         interrupted = False
         try:
-            with self._network():
+            with self.partner, self._network():
                 for turn in self.turns:
                     self._take(turn)
         except KeyboardInterrupt:
@@ -107,6 +144,9 @@ class Hunt:
             self.problem = str(error)
         self.work.stop()
         leftovers.end_processes(self.environment[surroundings.MARK])
+        if isinstance(self.partner, Partner):
+            self.rates.join(self.partner.raw)
+            self.problem = self.problem or self.partner.problem
         say("\n".join(self.rates.table()))
         say(f"The results, for --raw: {self.rates.file}")
         if report is not None:
@@ -138,20 +178,19 @@ class Hunt:
                     leftovers.remove(self.environment)
 
     def _take(self, turn: Turn) -> None:
-        name = f"{turn.target} {turn.seed} {'with' if turn.loaded else 'without'} load"
+        name = f"{turn.paths[0]} {turn.seed} {'with' if turn.loaded else 'without'} load"
         say(f"{turn.command}    # run {turn.number + 1}")
         file = self.logs / "results.jsonl"
         file.unlink(missing_ok=True)
-        workers = [] if turn.target.startswith(E2E) else ["-n", "auto"]
         command = [
-            f"{plan.BIN}/pytest", turn.target, *workers, f"--basetemp={self.logs.parent / 't'}",
+            f"{plan.BIN}/pytest", *turn.paths, *workers(turn), f"--basetemp={self.logs.parent / 't'}",
             "-p", "randomly", f"--randomly-seed={turn.seed}", "--randomly-dont-reset-seed",
             f"--hypothesis-seed={turn.seed}",
         ]  # fmt: skip
         variables = {"ATTESTREE_RESULTS": str(file), "ATTESTREE_HYPOTHESIS": "searching"}
         if self._sound:
             variables["ATTESTREE_NETWORK_IS_UP"] = "yes"
-        with load() if turn.loaded else contextlib.nullcontext():
+        with load() if turn.loaded and not turn.busy else contextlib.nullcontext():
             ended = self.work.run(Job(name, command, 3600, environment=variables))
         if ended is None:
             raise KeyboardInterrupt

@@ -1,17 +1,21 @@
 """The jobs of a run: checks, unit tests, the test network, and the groups of end-to-end tests on it."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 from .jobs import Job
 from .selection import Selection
-from .surroundings import ROOT
+from .surroundings import ROOT, cache
 
 BIN = ".venv/bin"
+UNIT_WORKERS = str((os.cpu_count() or 1) + 1)
+"""One more than there are processors, because a unit test waits now and then: for a process, for a socket."""
 E2E_WORKERS = "4"
 """More than there are processors, because end-to-end tests mostly wait."""
 
+SIDE_BY_SIDE = ("-n", E2E_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder")
 SHARED, ALONE = "e2e", "e2e alone"
 MARKS = {SHARED: "not alone", ALONE: "alone"}
 
@@ -21,7 +25,8 @@ def checks() -> list[Job]:
     return [
         Job("ruff check", [f"{BIN}/ruff", "check", "."], 120),
         Job("ruff format", [f"{BIN}/ruff", "format", "--check", "."], 120),
-        Job("mypy", [f"{BIN}/mypy"], 900),
+        # Kept with the other caches, where a fresh clone finds it: it goes by content.
+        Job("mypy", [f"{BIN}/mypy", "--cache-dir", str(cache() / "mypy")], 900),
         Job("import-linter", [f"{BIN}/lint-imports"], 300),
         Job("shellcheck", [f"{BIN}/shellcheck", "-x", *shell_files()], 300),
     ]
@@ -52,7 +57,7 @@ def data() -> Job:
 
 def fuzz() -> Job:
     """Return a short search for inputs that the parsers cannot take."""
-    return Job("fuzz", ["scripts/fuzz", "4"], 600)
+    return Job("fuzz", ["scripts/fuzz", "2"], 600)
 
 
 def mutants() -> Job:
@@ -78,13 +83,13 @@ def down() -> Job:
 
 def unit(selection: Selection, folder: Path, *, live: bool) -> Job:
     """Return the unit tests, on all processors."""
-    arguments = [*selection.unit, *selection.marked(""), "-n", "auto"]
+    arguments = [*selection.unit, *selection.marked(""), "-n", UNIT_WORKERS]
     return _pytest("unit", selection, arguments, folder, seconds=1800, live=live)
 
 
 def e2e(name: str, selection: Selection, folder: Path) -> Job:
     """Return a group of end-to-end tests: those that go side by side, or those that stop what others use."""
-    workers = ["-n", E2E_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"] if name == SHARED else []
+    workers = SIDE_BY_SIDE if name == SHARED else ()
     arguments = [*selection.e2e, *selection.marked(MARKS[name]), *workers]
     return _pytest(name, selection, arguments, folder, seconds=3600, live=True)
 

@@ -18,11 +18,19 @@ class Turn:
     number: int
     seed: int
     loaded: bool
+    busy: bool = False
+    """Whether its load is a second pass, on another network."""
+
+    @property
+    def paths(self) -> list[str]:
+        """What pytest is given."""
+        return self.target.split(" ") if self.busy else [self.target]
 
     @property
     def command(self) -> str:
         """The command that repeats it."""
-        return f"scripts/flaky 1 {'--load' if self.loaded else '--no-load'} --seed {self.seed} {self.target}"
+        kind = "--busy" if self.busy else "--load" if self.loaded else "--no-load"
+        return f"scripts/flaky 1 {kind} --seed {self.seed} {self.target}"
 
 
 @dataclass
@@ -43,8 +51,15 @@ class Rates:
         self.rates: dict[str, Rate] = {}
         self._turns: set[tuple[str, int, bool]] = set()
         file.parent.mkdir(parents=True, exist_ok=True)
+        self.join(file)
+
+    def join(self, file: Path) -> None:
+        """Count what a file has, if it is there; what it says of turns that are known already is left out."""
+        known = set(self._turns)
         for line in file.read_text().splitlines() if file.exists() else ():
-            self._count(json.loads(line))
+            told = json.loads(line)
+            if (told["target"], told["seed"], told["load"]) not in known:
+                self._count(told)
 
     def has(self, turn: Turn) -> bool:
         """Whether a turn was run to its end already."""
@@ -82,14 +97,24 @@ class Rates:
         found = {test: rate for test, rate in self.rates.items() if any(rate.failures.values())}
         return dict(sorted(found.items(), key=lambda one: -sum(one[1].failures.values())))
 
+    def _runs(self) -> list[str]:
+        lines = [f"| target | turns {WITHOUT} | turns {WITH} |", "|---|---|---|"]
+        for target in dict.fromkeys(target for target, _, _ in sorted(self._turns)):
+            counts = [
+                sum(turn[0] == target and turn[2] is loaded for turn in self._turns)
+                for loaded in (False, True)
+            ]
+            lines.append(f"| `{target}` | {counts[0]} | {counts[1]} |")
+        return lines
+
     def table(self) -> list[str]:
-        """Return the failures as a table in Markdown, and what was run."""
+        """Return what was run and what failed as tables in Markdown."""
         failed = self.failures()
-        turns = len(self._turns)
-        lines = [f"{len(self.rates)} tests in {turns} turns; {len(failed)} failed at least once.", ""]
+        lines = [*self._runs(), ""]
+        lines += [f"{len(self.rates)} tests in {len(self._turns)} turns; {len(failed)} failed at least once."]
         if not failed:
-            return lines[:1]
-        lines += [f"| test | {WITHOUT} | {WITH} | repeat a failing run |", "|---|---|---|---|"]
+            return lines
+        lines += ["", f"| test | {WITHOUT} | {WITH} | repeat a failing run |", "|---|---|---|---|"]
         for test, rate in failed.items():
             shown = " | ".join(f"{rate.failures[loaded]}/{rate.runs[loaded]}" for loaded in (False, True))
             lines.append(f"| `{test}` | {shown} | `{rate.repeat}` |")

@@ -58,6 +58,12 @@ def environment(temporary: Path) -> dict[str, str]:
     }
 
 
+def cache() -> Path:
+    """Return the folder outside of the clone that keeps what takes long to make, as network/lib has it."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("ATTESTREE_CACHE") or Path(base, "attestree"))
+
+
 def settle_signals() -> None:
     """Let children be interrupted even under nohup or cron, where ignored signals would be inherited.
 

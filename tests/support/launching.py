@@ -2,7 +2,6 @@
 
 import functools
 import json
-import signal
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,11 +50,7 @@ PATIENCE = "180"
 def launch(process: str, *arguments: str, organisation: str = "org1", **environment: str) -> Ran:
     """Run `executor launch --json` in this process, which costs a launch less and lets a test step in."""
     words = ["launch", "--process", process, "--organisation", organisation, "--timeout", PATIENCE, "--json"]
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        ran = CliRunner().invoke(main, [*words, *arguments], env={"ATTESTREE_IDENTITY": None, **environment})
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    ran = CliRunner().invoke(main, [*words, *arguments], env={"ATTESTREE_IDENTITY": None, **environment})
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return Ran(ran.exit_code, ran.stdout, ran.stderr)

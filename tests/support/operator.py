@@ -1,4 +1,4 @@
-"""The `executor` command as an operator has it in a terminal: it says what it does, and takes signals."""
+"""The `executor` command as a runner in the background starts it: it says what it does, and takes signals."""
 
 import subprocess
 import sys
@@ -9,21 +9,20 @@ from contextlib import contextmanager
 from support.network import ROOT
 from support.printed import EXECUTOR
 
-# A runner in the background ignores SIGINT, and what it starts inherits that; from a terminal nobody does.
-_WITH_DEFAULT_SIGNALS = """
+# Such a runner, as nohup, ignores signals, and what it starts inherits that; from a terminal nobody does.
+_DEAF = """
 import os, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_DFL)
-signal.pthread_sigmask(signal.SIG_SETMASK, ())
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
 @contextmanager
 def executing(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process that takes signals as one in a terminal does; it is gone afterwards."""
+    """The command in a process whose parent ignored all signals; it is gone afterwards."""
     with subprocess.Popen(
-        [sys.executable, "-ISc", _WITH_DEFAULT_SIGNALS, EXECUTOR, *arguments],
+        [sys.executable, "-ISc", _DEAF, EXECUTOR, *arguments],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,

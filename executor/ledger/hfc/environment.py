@@ -16,12 +16,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from executor.errors import UsageError
+from executor.ledger.hfc.installed import check_installed, mark
 from executor.network import ROOT
 
 LOCKED = ROOT / "requirements/hfc.txt"
 BUILD = ROOT / "requirements/hfc-build.txt"
 VERSION = (3, 11)
 SECONDS = 900
+_LAYOUT = b"2"
+"""Counts what an environment consists of besides its packages: since 2, the digest of its files."""
 _PIP = (
     "-m",
     "pip",
@@ -35,11 +38,16 @@ _PIP = (
 
 
 def hfc_python() -> Path:
-    """Return the Python that has hfc, making its environment first where there is none."""
-    home = _cache() / "hfc" / _key()
+    """Return the Python that has hfc, making its environment first where there is none.
+
+    One that is there is used only if it is what was installed, and nobody else can have altered it.
+    """
+    cache = _cache()
+    home = cache / "hfc" / _key()
     python = home / "bin/python"
     if not python.exists():
         _make(home)
+    check_installed(home, cache)
     return python
 
 
@@ -64,7 +72,7 @@ def _cache() -> Path:
 
 
 def _key() -> str:
-    return sha256(BUILD.read_bytes() + LOCKED.read_bytes()).hexdigest()[:16]
+    return sha256(_LAYOUT + BUILD.read_bytes() + LOCKED.read_bytes()).hexdigest()[:16]
 
 
 def _make(home: Path) -> None:
@@ -76,14 +84,16 @@ def _make(home: Path) -> None:
         "it cannot share an environment with the executor"
     )
     began = time.monotonic()
-    home.parent.mkdir(parents=True, exist_ok=True)
+    for place in (home.parent.parent, home.parent):
+        place.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=home.parent, ignore_cleanup_errors=True) as folder:
         made = Path(folder) / "environment"
         python = str(made / "bin/python")
         _run("make a virtual environment", base, "-m", "venv", str(made))
         _run("install the build tools", python, *_PIP, "-r", str(BUILD))
         _run("install hfc", python, *_PIP, "--no-build-isolation", "-r", str(LOCKED))
-        _run("load hfc", python, "-I", "-c", "import hfc.fabric.client")
+        _run("load hfc", python, "-I", "-B", "-c", "import hfc.fabric.client")
+        mark(made)
         _move(made, home)
     _say(f"hfc: installed in {time.monotonic() - began:.0f} s")
 
@@ -103,7 +113,13 @@ def _move(made: Path, home: Path) -> None:
 def _run(what: str, *command: str) -> None:
     try:
         ran = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            umask=0o022,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError("HFC_INSTALL", f"could not {what}: {error}", case="not run") from error

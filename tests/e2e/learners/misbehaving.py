@@ -218,6 +218,32 @@ def flood_the_log():
     return 7
 
 
+def ask_in_words_of_its_own():
+    import socket
+
+    from protocol.broker import frames
+
+    with socket.socket(socket.AF_UNIX) as broker:
+        broker.connect(str(DIRECTORY / "broker.sock"))
+        broker.sendall(frames.encode({"verb": "private row 4711", "fields": {}}))
+        broker.recv(1 << 16)
+    return 9
+
+
+def strand_its_node():
+    """Sign a state, properly, that no later task can start from."""
+    from dataclasses import replace
+
+    from protocol.task.state import StateRecord
+    from protocol.trees.limits import TreeLimits
+
+    def stranded(result, raw):
+        state = replace(StateRecord.from_bytes(raw, TreeLimits(5)), iteration=1000)
+        return replace(result, state=state.digest), state.to_bytes()
+
+    _result_instead(stranded)
+
+
 BEHAVIOURS = {
     "honest": honest,
     "leaves without a result": leave_without_a_result,
@@ -233,6 +259,8 @@ BEHAVIOURS = {
     "takes from nobody": take_from_nobody,
     "reaches out": reach_out,
     "floods the log": flood_the_log,
+    "asks in words of its own": ask_in_words_of_its_own,
+    "strands its node": strand_its_node,
 }
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from executor.output import Progress, answer, table
+from executor.output import Progress, answer, echo, note, plain, table
 
 
 def test_without_a_terminal_every_word_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,3 +82,25 @@ def test_an_answer_is_one_object_or_text(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_table_of_words_aligns_left() -> None:
     lines = table("T", ("name", "state"), [("a", "on"), ("long", "off")], figures=False).splitlines()
     assert lines[2:] == ["| name | state |", "|------|-------|", "| a    | on    |", "| long | off   |"]
+
+
+HOSTILE = "ok\u202eelif\u2066 \x1b[31m\r\x07 \u200bx\U000e0041 \ud800"
+
+
+def test_what_others_wrote_cannot_turn_hide_or_move_anything(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = plain(HOSTILE)
+    assert shown.isprintable()
+    assert shown == r"ok\u202eelif\u2066 \u001b[31m\u000d\u0007 \u200bx\U000e0041 \ud800"
+    assert plain("Bank Zürich, 日本 ✓") == "Bank Zürich, 日本 ✓"
+    echo(f"first {HOSTILE}\nsecond")
+    note(HOSTILE)
+    answer({}, lambda: HOSTILE, as_json=False)
+    with Progress() as progress:
+        progress.say(HOSTILE)
+    found = capsys.readouterr()
+    assert [line.isprintable() for line in (found.out + found.err).splitlines()] == [True] * 5
+
+
+def test_a_line_break_in_a_cell_makes_no_second_row() -> None:
+    text = table("Images", ("Name", "Description"), [("a", "x\n| b | forged")], figures=False)
+    assert r"x\u000a| b | forged" in text

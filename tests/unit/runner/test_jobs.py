@@ -1,5 +1,6 @@
 """Jobs end in time, with what they started; lanes go on after a failure unless the job was needed."""
 
+import signal
 import sys
 import threading
 import time
@@ -37,8 +38,18 @@ def test_a_lane_ends_with_a_needed_job_that_fails(work: Work) -> None:
 
 
 def test_a_job_that_hangs_is_ended_with_the_stacks_of_its_threads(work: Work) -> None:
-    hanging = "import faulthandler, threading; faulthandler.enable(); threading.Event().wait()"
-    ended = work.run(python("hanging", hanging, seconds=1.5))
+    # The signal may come before the program is up: it is kept back until somebody would print the stacks.
+    hanging = """
+import faulthandler, signal, threading
+faulthandler.enable()
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGABRT])
+threading.Event().wait()
+"""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGABRT])
+    try:
+        ended = work.run(python("hanging", hanging, seconds=0.2))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     assert ended is not None
     assert ended.timed_out
     assert ended.failed

@@ -75,7 +75,18 @@ def test_rates_count_failures_and_go_on_with_a_file(tmp_path: Path) -> None:
     again = Rates(file)
     assert all(map(again.has, turns))
     assert list(again.failures()) == ["a"]
+    assert "| `tests/unit` | 2 | 2 |" in again.table()
     assert "| `a` | 0/2 | 1/2 | `scripts/flaky 1 --load --seed 7 tests/unit` |" in again.table()
+
+
+def test_results_of_another_file_are_counted_once(tmp_path: Path) -> None:
+    first, second = Rates(tmp_path / "first.jsonl"), Rates(tmp_path / "second.jsonl")
+    first.add(Turn("tests/e2e", 0, 1, True, busy=True), [Outcome("a", "passed")], 0)
+    second.add(Turn("tests/e2e", 0, 2, True, busy=True), [Outcome("a", "failed")], 1)
+    for _ in range(2):
+        first.join(second.file)
+    assert "| `a` | 0/0 | 1/2 | `scripts/flaky 1 --busy --seed 2 tests/e2e` |" in first.table()
+    assert "| `tests/e2e` | 0 | 2 |" in first.table()
 
 
 def test_pytest_that_dies_without_a_failed_test_is_a_failure(tmp_path: Path) -> None:

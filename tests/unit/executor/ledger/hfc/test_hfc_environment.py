@@ -8,6 +8,7 @@ import pytest
 
 from executor.errors import UsageError
 from executor.ledger.hfc import environment
+from executor.ledger.hfc.installed import mark
 
 
 @pytest.fixture
@@ -45,9 +46,46 @@ def test_environment_whose_python_has_gone_is_made_again(
     made = cache / "made"
     (made / "bin").mkdir(parents=True)
     (made / "bin/python").symlink_to(sys.executable)
+    mark(made)
     environment._move(made, home)
     assert (home / "bin/python").exists()
     assert environment.hfc_python() == home / "bin/python"
+
+
+@pytest.fixture
+def installed(cache: Path) -> Path:
+    """What an installation leaves, in small."""
+    home = cache / "hfc" / environment._key()
+    (home / "lib").mkdir(parents=True)
+    (home / "bin").mkdir()
+    (home / "bin/python").symlink_to(sys.executable)
+    (home / "lib/client.py").write_text("signs = True\n", encoding="utf-8")
+    mark(home)
+    for path in (cache, home.parent, home, *home.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o022)
+    mark(home)
+    assert environment.hfc_python() == home / "bin/python"
+    return home
+
+
+ALTERATIONS = {
+    "a file is altered": lambda home: (home / "lib/client.py").write_text("signs = False\n"),
+    "a file is added": lambda home: (home / "lib/sitecustomize.py").touch(),
+    "a file is gone": lambda home: (home / "lib/client.py").unlink(),
+    "python is another": lambda home: ((home / "bin/python").unlink(), (home / "bin/python").touch()),
+    "others may write a file": lambda home: (home / "lib/client.py").chmod(0o666),
+    "others may write a directory": lambda home: (home / "lib").chmod(0o777),
+    "others may write the cache": lambda home: home.parent.parent.chmod(0o777),
+    "it was never finished": lambda home: (home / "installed.sha256").unlink(),
+}
+
+
+@pytest.mark.parametrize("what", ALTERATIONS)
+def test_an_environment_that_is_not_what_was_installed_gets_no_key(installed: Path, what: str) -> None:
+    ALTERATIONS[what](installed)
+    with pytest.raises(UsageError, match="HFC_CHANGED"):
+        environment.hfc_python()
 
 
 def test_second_process_uses_what_a_faster_one_made(cache: Path) -> None:

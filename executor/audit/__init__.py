@@ -1,0 +1,1 @@
+"""Check afterwards, from the blocks alone, what happened: trusts no peer, no server and no orderer."""

@@ -1,0 +1,224 @@
+"""The walk over a channel's blocks: everything that Fabric itself promises, checked by nobody's word.
+
+For each block, in order:
+
+1. it follows the one before: its number, the hash of that one's header, and the hash of its own data;
+2. the orderers signed it, by the policy that the configuration names for blocks;
+3. a configuration block is what its update leads to, signed by those who may change what it changes;
+4. each transaction has a valid creator, and endorsements that satisfy every policy that it touches;
+5. the verdicts are those noted in the block, and the peer's commit hash is the one computed here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from executor.audit.fabric.block import Block
+from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
+from executor.audit.fabric.identity import UntrustedError
+from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, check_config_creator
+from executor.audit.fabric.validation import Judged, Validator
+from executor.audit.findings import Findings
+
+SENTENCES = {
+    "anchor": "the channel's first block is the one known from outside",
+    "hash chain": "each block follows the one before, and its data have the hash in its header",
+    "orderers": "each block is signed as the channel's policy for blocks asks",
+    "configuration": "each configuration is signed by those who may make it",
+    "creators": "each valid transaction is signed by a member with a certificate that was not revoked",
+    "endorsements": "each valid transaction is endorsed as the policies of all it changes ask",
+    "validity flags": "each transaction's noted verdict is the one computed here",
+    "commit hashes": "each commit hash of the exporting peer is the one computed here",
+}
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """How a channel is known from outside: by its first block, or by its organisations' roots."""
+
+    genesis: bytes | None = None
+    roots: RootSet | None = None
+
+
+class Position(NamedTuple):
+    """Where a transaction stands; the order of events is the order of these."""
+
+    block: int
+    tx: int
+
+    def __str__(self) -> str:
+        return f"block {self.block} transaction {self.tx}"
+
+
+class Committed(NamedTuple):
+    """A valid transaction and where it stands."""
+
+    position: Position
+    transaction: Transaction
+
+
+@dataclass
+class Chain:
+    """What was seen of a channel so far."""
+
+    anchor: Anchor
+    findings: Findings
+    validator: Validator = field(default_factory=Validator)
+    height: int = 0
+    last_hash: bytes = b""
+    genesis: bytes = b""
+    transactions: int = 0
+    signatures: int = 0
+    orderers: Counter[str] = field(default_factory=Counter)
+    """How many blocks each orderer organisation signed."""
+    endorsed_by: Counter[int] = field(default_factory=Counter)
+    """How many transactions so many organisations endorsed."""
+    _configuration: Configuration | None = None
+    _config_block: int = 0
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+        if self._configuration is None:
+            raise AssertionError("nothing is known before the first block")
+        return self._configuration
+
+    def take(self, raw: bytes) -> Iterator[Committed]:
+        """Check the next block and yield its valid transactions."""
+        number = self.height
+        try:
+            block = Block.from_bytes(raw)
+        except MalformedError as error:
+            self.findings.fail("hash chain", f"it is no block: {error}", f"block {number}")
+            self.height += 1
+            return
+        self._check_links(block, number)
+        if number == 0:
+            self._begin(block)
+        else:
+            self._check_orderers(block, number)
+            yield from self._check_transactions(block, number)
+        self.last_hash = block.hash
+        self.height += 1
+
+    def _begin(self, block: Block) -> None:
+        """Take the first block, which nobody signs: it must be known from outside."""
+        envelope = block.config_envelope()
+        if envelope is None:
+            raise MalformedError("the first block holds no configuration")
+        self.genesis = block.hash
+        self._configuration = Configuration.from_envelope(envelope)
+        check = self.findings.check
+        if self.anchor.genesis is not None:
+            same = block.hash == self.anchor.genesis
+            check("anchor", same, f"its hash is sha256:{block.hash.hex()}, another channel's", "block 0")
+        if self.anchor.roots is not None:
+            foreign = self.anchor.roots.missing(self.configuration)
+            check("anchor", not foreign, f"other roots than known for {', '.join(foreign)}", "block 0")
+
+    def _check_links(self, block: Block, number: int) -> None:
+        where, check = f"block {number}", self.findings.check
+        check("hash chain", block.number == number, f"it says that it is block {block.number}", where)
+        check("hash chain", block.previous == self.last_hash, "it follows another block", where)
+        same = block.real_data_hash == block.data_hash
+        check("hash chain", same, "its transactions are not those of its header", where)
+
+    def _check_orderers(self, block: Block, number: int) -> None:
+        where = f"block {number}"
+        try:
+            found = block.orderers(self.configuration)
+            ordered = block.is_ordered(self.configuration, found)
+            expected = number if block.config_envelope() is not None else self._config_block
+            known = block.last_config == expected
+        except MalformedError as error:
+            self.findings.fail("orderers", str(error), where)
+            return
+        self.signatures += len(found)
+        self.orderers.update({identity.organisation.msp_id for identity in found})
+        names = ", ".join(identity.name[:64] for identity in found) or "nobody who may"
+        self.findings.check("orderers", ordered, f"it is signed by {names}", where)
+        self.findings.check("orderers", known, f"it names block {block.last_config} as configuration", where)
+
+    def _check_transactions(self, block: Block, number: int) -> Iterator[Committed]:
+        envelope = block.config_envelope()
+        if envelope is not None:
+            self._check_configuration(envelope, number)
+            judged = [Judged(0, "", Verdict.VALID, counts=True)]
+        else:
+            judged = self.validator.judge(block, self.configuration)
+        updates = self.validator.settle(number, judged, block.flags)
+        found = bytes(Verdict.VALID if item.counts else item.verdict for item in judged)
+        for item in judged:
+            yield from self._compare(block, item)
+        self.validator.apply(number, found, updates)
+        self._check_commit_hash(block, number)
+
+    def _check_configuration(self, envelope: object, number: int) -> None:
+        where = f"block {number}"
+        self.findings.count("configuration")
+        try:
+            check_config_creator(envelope, self.configuration)
+            self._configuration = self.configuration.check_update(envelope)
+            self._config_block = number
+        except (UnauthorisedError, UntrustedError, MalformedError, InvalidError) as error:
+            self.findings.fail("configuration", str(error), where)
+
+    def _compare(self, block: Block, item: Judged) -> Iterator[Committed]:
+        """Compare a verdict with the one noted, and name what a wrong one hides."""
+        position = Position(block.number, item.index)
+        where = f"{position} ({item.tx_id[:16]})" if item.tx_id else str(position)
+        noted = block.flags[item.index] if item.index < len(block.flags) else None
+        self.transactions += 1
+        self.findings.count("validity flags")
+        if noted != item.verdict:
+            self._name(item, noted, where)
+        if item.transaction is None:
+            return
+        self.findings.count("creators")
+        self.findings.count("endorsements", len(item.transaction.endorsers))
+        self.signatures += 1 + len(item.transaction.endorsers)
+        if item.counts:
+            organisations = {found.organisation.msp_id for found in item.transaction.endorsers}
+            self.endorsed_by[len(organisations)] += 1
+            yield Committed(position, item.transaction)
+
+    def _name(self, item: Judged, noted: int | None, where: str) -> None:
+        shown = _shown(noted)
+        if noted == Verdict.VALID and item.verdict is Verdict.ENDORSEMENT_POLICY_FAILURE:
+            self.findings.fail("endorsements", item.why, where)
+        elif noted == Verdict.VALID and item.verdict in _CREATOR:
+            self.findings.fail("creators", item.why, where)
+        else:
+            what = f"it is noted as {shown} and is {item.verdict.name}"
+            self.findings.fail("validity flags", f"{what}: {item.why}" if item.why else what, where)
+
+    def _check_commit_hash(self, block: Block, number: int) -> None:
+        try:
+            noted = block.commit_hash
+        except MalformedError:
+            noted = b""
+        same = noted == self.validator.commit_hash
+        self.findings.check("commit hashes", same, "it is another one", f"block {number}")
+        if not same and noted:
+            # What is wrong in one block is said of that block, and not of all that follow.
+            self.validator.commit_hash = noted
+
+
+_CREATOR = (
+    Verdict.BAD_CREATOR_SIGNATURE,
+    Verdict.BAD_PROPOSAL_TXID,
+    Verdict.INVALID_ENDORSER_TRANSACTION,
+    Verdict.BAD_PAYLOAD,
+    Verdict.BAD_COMMON_HEADER,
+)
+
+
+def _shown(noted: int | None) -> str:
+    if noted is None:
+        return "nothing"
+    try:
+        return Verdict(noted).name
+    except ValueError:
+        return f"code {noted}"

@@ -1,0 +1,58 @@
+"""`executor audit export`: every block of the channel as one file, for somebody who trusts none of us."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from executor.audit.bundle import MANIFEST, BundleWriter, Manifest, block_name
+from executor.audit.fabric.block import Block
+from executor.audit.fabric.configuration import Configuration
+from executor.audit.fabric.messages import MalformedError
+from executor.audit.verify import copies_of, first_configuration
+from executor.errors import LedgerError, UsageError
+from executor.ledger.transport import Transport
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and the anchor to hand on by another way."""
+
+    file: Path
+    genesis: str
+    blocks: int
+    bytes: int
+
+
+def export_channel(transport: Transport, process: str, out: Path, height: int | None = None) -> Exported:
+    """Write the channel from its first block on; nothing is left behind where it fails."""
+    total = transport.chain_info().height if height is None else height
+    unfinished = out.with_name(out.name + ".part")
+    try:
+        with unfinished.open("wb") as file:
+            genesis = _write(transport, process, BundleWriter(file), total)
+            size = file.tell()
+        unfinished.replace(out)
+    except MalformedError as error:
+        raise LedgerError("LEDGER_BLOCK", f"the peer's block cannot be read: {error}") from error
+    except OSError as error:
+        raise UsageError("AUDIT_FILE", f"{out} cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Exported(out, genesis, total, size)
+
+
+def _write(transport: Transport, process: str, writer: BundleWriter, total: int) -> str:
+    raw = transport.block(0)
+    block, configuration = first_configuration(raw)
+    genesis = f"sha256:{block.hash.hex()}"
+    writer.add(MANIFEST, Manifest(configuration.channel, process, total, genesis).to_bytes())
+    writer.add(block_name(0), raw)
+    for number in range(1, total):
+        raw = transport.block(number)
+        writer.add(block_name(number), raw)
+        envelope = Block.from_bytes(raw).config_envelope()
+        if envelope is not None:
+            configuration = Configuration.from_envelope(envelope)
+    for name, content in copies_of(configuration):
+        writer.add(name, content)
+    writer.close()
+    return genesis

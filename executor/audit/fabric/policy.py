@@ -1,0 +1,160 @@
+"""Whether a set of signatures satisfies a policy of the channel: signature policies and implicit ones.
+
+A signer counts once however often it signed, an invalid signature does not count at all, and one identity
+fills one place of a rule, as in Fabric.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from executor.audit.fabric.identity import Identity, Members, UntrustedError
+from executor.audit.fabric.messages import MalformedError, identities, parse, policies, principal
+
+MAX_DEPTH = 32
+_ROLE = principal.MSPRole
+_KIND = principal.MSPPrincipal
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """One signature as it stands in a block: who is said to have signed what."""
+
+    identity: bytes
+    message: bytes
+    signature: bytes
+
+
+def signers(members: Members, found: Sequence[Signed]) -> list[Identity]:
+    """Return who really signed, each once."""
+    valid: dict[tuple[str, bytes], Identity] = {}
+    for item in found:
+        try:
+            identity = members.identify(item.identity)
+        except UntrustedError:
+            continue
+        if identity.key not in valid and identity.signed(item.message, item.signature):
+            valid[identity.key] = identity
+    return list(valid.values())
+
+
+class Policies:
+    """The tree of policies of a channel's configuration."""
+
+    def __init__(self, group: Any, path: str = "Channel", depth: int = 0) -> None:
+        if depth > MAX_DEPTH:
+            raise MalformedError("the configuration is nested too deep")
+        self.path = path
+        self.groups = {
+            name: Policies(child, f"{path}/{name}", depth + 1) for name, child in sorted(group.groups.items())
+        }
+        self.own = {name: found.policy for name, found in group.policies.items()}
+
+    def find(self, name: str) -> "Policies | None":
+        """Return the group that holds a policy named by its absolute path or from here; None without one."""
+        words = name.split("/")
+        if words[0] == "":
+            if "/".join(words[1:2]) != self.path.split("/")[0]:
+                return None
+            words = words[2:]
+        place: Policies | None = self
+        for word in words[:-1]:
+            place = place.groups.get(word) if place else None
+        return place if place is not None and words and words[-1] in place.own else None
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a policy."""
+        return self.find(name) is not None
+
+    def holds(self, name: str, found: Sequence[Identity]) -> bool:
+        """Whether these signers satisfy a policy; one that does not exist is satisfied by nobody."""
+        place = self.find(name)
+        return place is not None and place._holds(name.rsplit("/", 1)[-1], found)
+
+    def _holds(self, name: str, found: Sequence[Identity]) -> bool:
+        policy = self.own.get(name)
+        if policy is None:
+            return False
+        if policy.type == policies.Policy.SIGNATURE:
+            return satisfies(parse(policies.SignaturePolicyEnvelope, policy.value), found)
+        if policy.type != policies.Policy.IMPLICIT_META:
+            return False
+        meta = parse(policies.ImplicitMetaPolicy, policy.value)
+        held = sum(group._holds(meta.sub_policy, found) for group in self.groups.values())
+        return held >= self._needed(meta.rule)
+
+    def _needed(self, rule: int) -> int:
+        if not self.groups:
+            return 0
+        kinds = policies.ImplicitMetaPolicy
+        return {kinds.ANY: 1, kinds.ALL: len(self.groups)}.get(rule, len(self.groups) // 2 + 1)
+
+
+def satisfies(envelope: Any, found: Sequence[Identity]) -> bool:
+    """Whether signers satisfy a signature policy."""
+    if envelope.version != 0:
+        return False
+    return _rule(envelope.rule, envelope.identities, found, [False] * len(found), 0)
+
+
+def _rule(rule: Any, principals: Any, found: Sequence[Identity], used: list[bool], depth: int) -> bool:
+    if depth > MAX_DEPTH:
+        return False
+    if rule.WhichOneof("Type") == "n_out_of":
+        held = 0
+        for inner in rule.n_out_of.rules:
+            tried = used.copy()
+            if _rule(inner, principals, found, tried, depth + 1):
+                held += 1
+                used[:] = tried
+        return bool(held >= rule.n_out_of.n)
+    if rule.WhichOneof("Type") != "signed_by" or not 0 <= rule.signed_by < len(principals):
+        return False
+    wanted = principals[rule.signed_by]
+    for place, identity in enumerate(found):
+        if not used[place] and is_principal(identity, wanted):
+            used[place] = True
+            return True
+    return False
+
+
+def is_principal(identity: Identity, wanted: Any, depth: int = 0) -> bool:
+    """Whether an identity is what a policy asks for."""
+    kind = wanted.principal_classification
+    if kind == _KIND.COMBINED and depth < MAX_DEPTH:
+        parts = parse(principal.CombinedPrincipal, wanted.principal).principals
+        return bool(parts) and all(is_principal(identity, part, depth + 1) for part in parts)
+    if kind == _KIND.ROLE:
+        return _has_role(identity, parse(principal.MSPRole, wanted.principal))
+    if kind == _KIND.IDENTITY:
+        return _is_identity(identity, wanted.principal)
+    if kind == _KIND.ORGANIZATION_UNIT:
+        unit = parse(principal.OrganizationUnit, wanted.principal)
+        is_member = unit.msp_identifier == identity.organisation.msp_id and not identity.refusal
+        certified = unit.certifiers_identifier in (b"", identity.certifier)
+        return is_member and certified and unit.organizational_unit_identifier in identity.units
+    return False
+
+
+def _has_role(identity: Identity, wanted: Any) -> bool:
+    organisation = identity.organisation
+    if wanted.msp_identifier != organisation.msp_id:
+        return False
+    if wanted.role == _ROLE.ADMIN and organisation.is_named_admin(identity):
+        return True
+    if identity.refusal:
+        return False
+    if wanted.role == _ROLE.MEMBER:
+        return True
+    unit = organisation.unit_of.get(_ROLE.MSPRoleType.Name(wanted.role).lower(), "")
+    return bool(unit) and unit in identity.units
+
+
+def _is_identity(identity: Identity, serialized: bytes) -> bool:
+    wanted = parse(identities.SerializedIdentity, serialized)
+    if wanted.mspid != identity.organisation.msp_id or identity.refusal:
+        return False
+    try:
+        return identity.organisation.identify(wanted.id_bytes).key == identity.key
+    except UntrustedError:
+        return False

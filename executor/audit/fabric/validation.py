@@ -1,0 +1,181 @@
+"""The verdicts on a block's transactions, found anew, and what the block leaves of them.
+
+Flags and commit hashes are written by each peer for itself and signed by nobody. So they prove nothing: they
+are computed here from what is signed, and compared.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from executor.audit.fabric.block import Block
+from executor.audit.fabric.configuration import Configuration
+from executor.audit.fabric.conflicts import find_conflict
+from executor.audit.fabric.endorsement import LIFECYCLE, BlockPolicies, Endorsements
+from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.rwset import NamespaceSet
+from executor.audit.fabric.state import Key, State, Update, Version
+from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, tx_id_of
+
+VALIDATION_PARAMETER = "VALIDATION_PARAMETER"
+
+
+@dataclass(slots=True)
+class Judged:
+    """A transaction with the verdict found here, and why it is not valid."""
+
+    index: int
+    tx_id: str
+    verdict: Verdict
+    why: str = ""
+    counts: bool = False
+    """Whether the walk goes on as if it were valid."""
+    transaction: Transaction | None = field(default=None, repr=False)
+    """None where a peer would not have looked further than its form and its creator."""
+
+
+class Validator:
+    """A peer's judgement, block after block, on a state of its own."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.endorsements = Endorsements(self.state)
+        self.commit_hash = b""
+        self._ids: set[bytes] = set()
+
+    def judge(self, block: Block, configuration: Configuration) -> list[Judged]:
+        """Return the verdict on each transaction of a block before anything of it is applied to the state.
+
+        Reads are checked later (`settle`), because they depend on the verdicts before them.
+        """
+        policies, seen, found = BlockPolicies(), set[str](), list[Judged]()
+        for index, raw in enumerate(block.data):
+            judged = self._judge(index, raw, configuration, policies)
+            if judged.verdict is Verdict.VALID:
+                if judged.tx_id in seen:
+                    judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands earlier in the block"
+                seen.add(judged.tx_id)
+            found.append(judged)
+        return found
+
+    def settle(self, number: int, found: list[Judged], recorded: bytes) -> dict[Key, Update]:
+        """Check reads in their order and return what the block leaves.
+
+        Where a signature or a policy fails, that is reported once; the walk goes on with what was recorded,
+        so that one altered byte does not make all that follows look wrong.
+        """
+        updates: dict[Key, Update] = {}
+        for judged in found:
+            self._ids.add(bytes.fromhex(judged.tx_id) if _is_hex(judged.tx_id) else judged.tx_id.encode())
+            if judged.transaction is None:
+                continue
+            if judged.verdict is Verdict.VALID:
+                judged.verdict = find_conflict(judged.transaction.sets, self.state, updates)
+                judged.why = "" if judged.verdict is Verdict.VALID else "what it read had changed"
+                judged.counts = judged.verdict is Verdict.VALID
+            else:
+                noted = recorded[judged.index] if judged.index < len(recorded) else None
+                judged.counts = noted == Verdict.VALID and judged.verdict is not Verdict.DUPLICATE_TXID
+            if judged.counts:
+                self._write(judged.transaction.sets, Version(number, judged.index), updates)
+        return updates
+
+    def apply(self, number: int, flags: bytes, updates: dict[Key, Update]) -> None:
+        """Make the block part of the state, and its commit hash the last one."""
+        self.state.apply(updates)
+        if any(key.namespace == LIFECYCLE for key in updates):
+            self.endorsements.definitions.forget()
+        if number > 0:
+            self.commit_hash = commit_hash(flags, updates, self.commit_hash)
+
+    def _judge(self, index: int, raw: bytes, configuration: Configuration, policies: BlockPolicies) -> Judged:
+        try:
+            found = Transaction.read(raw, configuration)
+        except InvalidError as error:
+            return Judged(index, tx_id_of(raw), error.verdict, str(error))
+        judged = Judged(index, found.tx_id, Verdict.VALID, transaction=found)
+        if bytes.fromhex(found.tx_id) in self._ids:
+            judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"
+            return judged
+        try:
+            self.endorsements.check(found, configuration, policies)
+        except InvalidError as error:
+            judged.verdict, judged.why = error.verdict, str(error)
+        except MalformedError as error:
+            judged.verdict, judged.why = Verdict.INVALID_OTHER_REASON, str(error)
+        return judged
+
+    def _write(self, sets: list[NamespaceSet], version: Version, updates: dict[Key, Update]) -> None:
+        for part in sets:
+            policies = {
+                change.key: (change.entries or {}).get(VALIDATION_PARAMETER)
+                for change in (*part.metadata, *part.hashed_metadata)
+            }
+            written = {write.key: write.value for write in (*part.writes, *part.hashed_writes)}
+            for key in {**written, **policies}:
+                value = written[key] if key in written else self._value(key, updates)
+                if key not in written and value is None:
+                    continue
+                metadata = policies[key] if key in policies else self._policy(key, updates)
+                updates[key] = Update(version, value, None if value is None else metadata)
+
+    def _value(self, key: Key, updates: dict[Key, Update]) -> bytes | None:
+        return updates[key].value if key in updates else self.state.value(key)
+
+    def _policy(self, key: Key, updates: dict[Key, Update]) -> bytes | None:
+        if key in updates:
+            return updates[key].metadata
+        entry = self.state.get(key)
+        return None if entry is None else entry.metadata
+
+
+def commit_hash(flags: bytes, updates: dict[Key, Update], before: bytes) -> bytes:
+    """Return a peer's hash over the verdicts, all that changed, and its hash of the block before."""
+    digest = hashlib.sha256(_varint(len(flags)) + flags)
+    for part in _written(updates):
+        digest.update(part)
+    digest.update(before)
+    return digest.digest()
+
+
+def _written(updates: dict[Key, Update]) -> Iterator[bytes]:
+    """Write changes as Fabric does: by chaincode, public ones first, names only where they change."""
+    names = [key for key in updates if key.namespace]
+    last: tuple[str, str] = ("", "")
+    for key in sorted(names, key=lambda key: (key.namespace, key.collection, _raw(key))):
+        update = updates[key]
+        fields = b""
+        if key.namespace != last[0]:
+            fields += _field(1, key.namespace.encode())
+        if key.collection and (key.namespace, key.collection) != last:
+            fields += _field(2, key.collection.encode())
+        last = (key.namespace, key.collection)
+        fields += _field(3, _raw(key))
+        fields += b"\x20\x01" if update.value is None else _field(5, update.value)
+        fields += _field(6, _height(update.version.block) + _height(update.version.tx))
+        yield _field(1, fields)
+
+
+def _raw(key: Key) -> bytes:
+    return key.name.encode() if isinstance(key.name, str) else key.name
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = b""
+    while value > 0x7F:
+        out += bytes((value & 0x7F | 0x80,))
+        value >>= 7
+    return out + bytes((value,))
+
+
+def _height(value: int) -> bytes:
+    raw = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes((len(raw),)) + raw
+
+
+def _is_hex(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")

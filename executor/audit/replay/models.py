@@ -1,0 +1,110 @@
+"""Models: the last ensemble that a task signed, published once, open to those whom its owner allows."""
+
+from executor.audit.findings import Findings
+from executor.audit.replay.view import View, Written
+from protocol.digest import Digest
+from protocol.errors import AttestreeError
+from protocol.ledger import keys
+from protocol.ledger.common import EnsembleMember
+from protocol.ledger.estimators import EstimatorRecord, TreeRecord
+from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
+from protocol.ledger.tasks import Head, ResultRecord
+from protocol.task.result import ensemble_digest
+
+SENTENCES = {
+    "models": "each model is the last ensemble that its node's task signed, tree by tree",
+    "access": "each change of who may read a model was made by its owner",
+}
+
+
+def check_model(findings: Findings, view: View, item: Written) -> None:
+    """A model is published once, by its node, and is the ensemble of the node's last result."""
+    record, key, where = item.record, item.key, view.where
+    assert isinstance(record, ModelRecord)  # noqa: S101
+    findings.check("models", view.before(item.raw_key, ModelRecord) is None, f"{key} was overwritten", where)
+    owner = view.plan(record.process).nodes.get(record.node)
+    mine = record.owner == owner == view.creator.organisation.msp_id
+    own = view.creator.attributes.get("node") == record.node
+    findings.check("models", mine and own, f"{key} was published by {view.creator.name[:64]}", where)
+    head = view.before(keys.head(record.process, record.node), Head)
+    last = None
+    if head is not None:
+        last = view.before(keys.result(record.process, head.iteration, record.node), ResultRecord)
+    same = (
+        last is not None
+        and last.ensemble == record.estimators
+        and last.ensemble_digest == record.digest
+        and last.signed.payload_digest == record.result
+    )
+    findings.check("models", same, f"{key} is not the last ensemble of its node", where)
+    members = [(member.id, member.digest) for member in record.estimators]
+    right = ensemble_digest(members) == record.digest
+    findings.check("models", right, f"{key} names another digest than its trees have", where)
+    for member in record.estimators:
+        there = _digest(view, record, member) == member.digest
+        findings.check("models", there, f"{key} holds {member.id}, whose tree is not on the ledger", where)
+
+
+def check_tree(findings: Findings, view: View, item: Written) -> None:
+    """A tree that comes with a model has the digest on record and is a tree."""
+    record, (process, creator, _, node) = item.record, item.key.parts
+    assert isinstance(record, TreeRecord)  # noqa: S101
+    model = view.written.get(keys.model(str(process), str(node)))
+    known = isinstance(model, ModelRecord) and record.id in model.stored and record.id.creator == creator
+    findings.check("models", known, f"{item.key} belongs to no model of this transaction", view.where)
+    plan = view.plan(str(process))
+    agreed = plan.specification.parameters(str(node), plan.iterations - 1).agreed
+    try:
+        record.decode(agreed.limits)
+        findings.count("models")
+    except AttestreeError as error:
+        findings.check("models", False, f"{item.key}: {error.code}: {error.cause}", view.where)
+
+
+def check_member(findings: Findings, view: View, item: Written) -> None:
+    """That an estimator is in a model is true of the model that this transaction published."""
+    record, (process, creator, counter, node) = item.record, item.key.parts
+    assert isinstance(record, MemberRecord)  # noqa: S101
+    model = view.written.get(keys.model(str(process), str(node)))
+    named = isinstance(model, ModelRecord) and any(
+        (member.id.creator, member.id.counter) == (creator, counter) for member in model.estimators
+    )
+    findings.check("models", named, f"{item.key} is in no such model", view.where)
+
+
+def check_access(findings: Findings, view: View, item: Written) -> None:
+    """Access begins with the consortium and changes by the owner, one organisation at a time."""
+    record, key, where = item.record, item.key, view.where
+    assert isinstance(record, AccessRecord)  # noqa: S101
+    before = view.before(item.raw_key, AccessRecord)
+    own = record.owner == view.creator.organisation.msp_id
+    findings.check("access", own, f"{key} was changed by {view.creator.organisation.msp_id}", where)
+    if before is None:
+        consortium = set(view.plan(record.process).consortium)
+        opened = set(record.organisations) == consortium
+        findings.check("access", opened, f"{key} begins with others than the consortium", where)
+        return
+    changed = {
+        name
+        for name in {*before.organisations, *record.organisations}
+        if before.organisations.get(name) != record.organisations.get(name)
+    }
+    said = changed <= {record.change.organisation} and before.owner == record.owner
+    findings.check("access", said, f"{key} changed for others than it says", where)
+
+
+RULES = {
+    "model": (check_model,),
+    "tree": (check_tree,),
+    "member": (check_member,),
+    "access": (check_access,),
+}
+
+
+def _digest(view: View, model: ModelRecord, member: EnsembleMember) -> Digest | None:
+    """Return the digest of a member's tree, which was shared in the process or came along with the model."""
+    if member.id in model.stored:
+        kept = view.find(keys.tree(model.process, member.id, model.node), TreeRecord)
+        return None if kept is None else kept.digest
+    shared = view.before(keys.estimator(model.process, member.id), EstimatorRecord)
+    return None if shared is None else shared.digest

@@ -1,0 +1,127 @@
+"""The walk over the project's records: each is read in its one form and judged by the rules of its kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from executor.audit.chain import Committed
+from executor.audit.fabric.state import State
+from executor.audit.findings import Findings
+from executor.audit.replay import agreements, models, results, shares, tasks
+from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
+from protocol.digest import Digest
+from protocol.errors import AttestreeError
+from protocol.ledger import keys
+from protocol.ledger.common import Provenance, ReasonedProvenance
+
+SENTENCES = {
+    "records": "each record has a known form, under the key that names what it is about",
+    "provenance": "each record says truly who wrote it, in which transaction, with which certificate",
+    **agreements.SENTENCES,
+    **tasks.SENTENCES,
+    **shares.SENTENCES,
+    **results.SENTENCES,
+    **models.SENTENCES,
+}
+
+Rule = Callable[[Findings, View, Written], None]
+RULES: dict[str, tuple[Rule, ...]] = {
+    **agreements.RULES,
+    **tasks.RULES,
+    **shares.RULES,
+    **results.RULES,
+    **models.RULES,
+}
+"""By kind of key, what is asked of its records."""
+
+
+@dataclass
+class Replay:
+    """The project's records, as far as the blocks were read."""
+
+    findings: Findings
+    state: State
+    observers: tuple[Callable[[View, Written], None], ...] = ()
+    """Told of every record that was read, in the order of the blocks."""
+    _authors: dict[str, bytes] = field(default_factory=dict)
+    """By transaction, the digest of its true provenance."""
+    _cache: RecordCache = field(default_factory=RecordCache)
+
+    def take(self, committed: Committed) -> None:
+        """Judge what a valid transaction wrote into the project's chaincodes."""
+        view = View(self.state, committed, self._cache)
+        written = self._read(view)
+        if not written:
+            return
+        self._authors[view.provenance.tx] = _author(view.provenance)
+        for item in written:
+            self._check_authors(view, item)
+            for rule in RULES.get(item.key.kind, ()):
+                self._judge(rule, view, item)
+            for observe in self.observers:
+                observe(view, item)
+
+    def _judge(self, rule: Rule, view: View, item: Written) -> None:
+        try:
+            rule(self.findings, view, item)
+        except AttestreeError as error:
+            self.findings.fail("records", f"{item.key}: {error.code}: {error.cause}", view.where)
+
+    def _read(self, view: View) -> list[Written]:
+        """Read every write into the project's chaincodes, before any of them is judged."""
+        found = []
+        for part in view.committed.transaction.sets:
+            if part.name not in NAMESPACES:
+                continue
+            for write in part.writes:
+                item = self._read_one(view, part.name, str(write.key.name), write.value)
+                if item is not None:
+                    view.add(item.raw_key, item.record)
+                    found.append(item)
+        return found
+
+    def _read_one(self, view: View, namespace: str, name: str, value: bytes | None) -> Written | None:
+        self.findings.count("records")
+        try:
+            key = keys.parse(name)
+            if value is None:
+                self.findings.fail("records", f"{key} was removed", view.where)
+                return None
+            if KINDS.get(key.kind, ("", None))[0] != namespace:
+                self.findings.fail("records", f"{key} stands in {namespace}", view.where)
+                return None
+            record = parse_record(key.kind, value)
+        except AttestreeError as error:
+            shown = name.replace("\0", "~").strip("~")[:80]
+            self.findings.fail("records", f"{shown}: {error.code}: {error.cause}", view.where)
+            return None
+        for part, named in zip(keys.KINDS[key.kind], key.parts, strict=True):
+            said = getattr(record, part, named)
+            if said != named:
+                self.findings.fail("records", f"{key} says that its {part} is {str(said)[:64]}", view.where)
+        return Written(key, record, name)
+
+    def _check_authors(self, view: View, item: Written) -> None:
+        """Compare every mention of somebody with what is known of the transaction it names."""
+        for said in _mentions(item.record):
+            known = self._authors.get(said.tx)
+            what = f"{item.key} names {said.identity[:64]} of {said.organisation[:64]} for {said.tx[:16]}"
+            self.findings.check("provenance", known == _author(said), what, view.where)
+
+
+def _author(said: Provenance) -> bytes:
+    plain = (said.organisation, said.identity, said.role, str(said.certificate), said.time, said.tx)
+    return Digest.of("\0".join(plain).encode()).raw
+
+
+def _mentions(value: Any) -> list[Provenance]:
+    """Return every provenance within a record."""
+    if isinstance(value, Provenance | ReasonedProvenance):
+        return [value]
+    if isinstance(value, dict):
+        return [found for item in value.values() for found in _mentions(item)]
+    if isinstance(value, tuple):
+        return [found for item in value if is_dataclass(item) for found in _mentions(item)]
+    if is_dataclass(value):
+        return [found for part in fields(value) for found in _mentions(getattr(value, part.name))]
+    return []

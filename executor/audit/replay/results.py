@@ -1,0 +1,148 @@
+"""Results: what FIT created, what GET took, and the ensemble, each as the task signed it."""
+
+from executor.audit.findings import Findings
+from executor.audit.replay.shares import initial_members
+from executor.audit.replay.view import View, Written
+from protocol.digest import Digest
+from protocol.errors import AttestreeError
+from protocol.identifiers import EstimatorId
+from protocol.ledger import keys
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord, TakenRecord
+from protocol.ledger.tasks import Head, ResultRecord, ShareRecord, TaskRecord
+from protocol.task.result import TaskResult, ensemble_digest
+
+SENTENCES = {
+    "results": "each result is, byte for byte, what the task's key signed",
+    "slots read": "each result took only what neighbours had offered that node",
+    "ensembles": "each ensemble comes from the one before, from FIT and from GET, and has the digest signed",
+}
+
+Members = dict[EstimatorId, Digest]
+
+
+def check_result(findings: Findings, view: View, item: Written) -> None:
+    """A result fits its task, what the neighbours offered, and the ensemble before it."""
+    record, key, where = item.record, item.key, view.where
+    assert isinstance(record, ResultRecord)  # noqa: S101
+    findings.check(
+        "results", view.before(item.raw_key, ResultRecord) is None, f"{key} was overwritten", where
+    )
+    task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
+    signed = task is not None and task.result == record.signed
+    findings.check("results", signed, f"{key} is not the one its task signed", where)
+    head = view.written.get(keys.head(record.process, record.node))
+    follows = isinstance(head, Head) and (head.iteration, head.state, head.ensemble_digest) == (
+        record.iteration,
+        record.state,
+        record.ensemble_digest,
+    )
+    findings.check("results", follows, f"{key} leaves the node somewhere else", where)
+    if isinstance(head, Head):
+        rebuilt = _rebuilt(record, head.next_counter - len(record.created))
+        same = rebuilt is not None and rebuilt.digest == record.signed.payload_digest
+        findings.check("results", same, f"{key} is not what its task signed", where)
+    taken = _check_slots(findings, view, item, record)
+    _check_ensemble(findings, view, item, record, taken)
+
+
+def check_creation(findings: Findings, view: View, item: Written) -> None:
+    """That FIT made a tree is written by the task that made it, once."""
+    record, (process, creator, counter) = item.record, item.key.parts
+    assert isinstance(record, CreationRecord)  # noqa: S101
+    result = view.written.get(keys.result(str(process), record.iteration, str(creator)))
+    wanted = EstimatorId(str(creator), int(counter))
+    said = isinstance(result, ResultRecord) and any(
+        member.id == wanted and member.digest == record.digest for member in result.created
+    )
+    fresh = view.before(item.raw_key, CreationRecord) is None
+    findings.check("results", said and fresh, f"{item.key} was not created by this task", view.where)
+
+
+def check_taken(findings: Findings, view: View, item: Written) -> None:
+    """That a node took a tree stands in the result of this transaction."""
+    record, (process, sender, iteration, node, _) = item.record, item.key.parts
+    assert isinstance(record, TakenRecord)  # noqa: S101
+    result = view.written.get(keys.result(str(process), record.iteration, str(node)))
+    share = view.before(keys.share(str(process), int(iteration), str(sender)), ShareRecord)
+    slots = (
+        [slot for slot in result.slots if slot.sender == sender] if isinstance(result, ResultRecord) else []
+    )
+    named = (
+        () if share is None else tuple(share.ids[place] for place in record.places if place < len(share.ids))
+    )
+    said = any(slot.iteration == iteration and slot.taken == named for slot in slots)
+    findings.check("slots read", said, f"{item.key} was not taken by this task", view.where)
+
+
+RULES = {"result": (check_result,), "creation": (check_creation,), "taken": (check_taken,)}
+
+
+def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:
+    try:
+        return TaskResult(
+            first,
+            tuple(member.digest for member in record.created),
+            record.slots,
+            tuple(member.id for member in record.ensemble),
+            record.ensemble_digest,
+            record.state,
+            record.metrics,
+        )
+    except AttestreeError:
+        return None
+
+
+def _check_slots(findings: Findings, view: View, item: Written, record: ResultRecord) -> Members:
+    """Compare each slot read with the share that its sender signed; return what was taken."""
+    taken: Members = {}
+    initial = initial_members(view, view.plan(record.process).specification.initial_model)
+    for slot in record.slots:
+        share = view.before(keys.share(record.process, slot.iteration, slot.sender), ShareRecord)
+        named = {*slot.taken, *(refused for refused, _ in slot.refused)}
+        right = (
+            share is not None
+            and record.node in share.recipients
+            and share.signed.payload_digest == slot.share
+            and named <= set(share.ids)
+        )
+        what = f"{item.key} took from {slot.sender} what it was not offered"
+        findings.check("slots read", right, what, view.where)
+        for estimator_id in slot.taken:
+            digest = initial.get(estimator_id) or _shared(view, record.process, estimator_id)
+            if digest is not None:
+                taken[estimator_id] = digest
+    return taken
+
+
+def _check_ensemble(
+    findings: Findings, view: View, item: Written, record: ResultRecord, taken: Members
+) -> None:
+    plan = view.plan(record.process)
+    available = {**_before(view, record), **taken, **{made.id: made.digest for made in record.created}}
+    foreign = [made for made in record.ensemble if available.get(made.id) != made.digest]
+    what = f"{item.key} holds {foreign[0].id if foreign else ''}, which came from nowhere"
+    findings.check("ensembles", not foreign, what, view.where)
+    members = [(member.id, member.digest) for member in record.ensemble]
+    same = ensemble_digest(members) == record.ensemble_digest
+    findings.check("ensembles", same, f"{item.key} names another digest than its ensemble has", view.where)
+    agreed = plan.specification.parameters(record.node, record.iteration).agreed
+    fits = len(members) <= agreed.n_max and len(record.created) == agreed.n_new
+    findings.check("ensembles", fits, f"{item.key} has more trees than agreed", view.where)
+    for made in record.created:
+        shared = _shared(view, record.process, made.id)
+        what = f"{item.key} created {made.id} otherwise than it was shared"
+        findings.check("ensembles", shared in (None, made.digest), what, view.where)
+
+
+def _before(view: View, record: ResultRecord) -> Members:
+    """Return the ensemble that the node had: that of its last result, or the model it began with."""
+    head = view.before(keys.head(record.process, record.node), Head)
+    if head is None:
+        return initial_members(view, view.plan(record.process).specification.initial_model)
+    last = view.before(keys.result(record.process, head.iteration, record.node), ResultRecord)
+    return {} if last is None else {member.id: member.digest for member in last.ensemble}
+
+
+def _shared(view: View, process: str, estimator_id: EstimatorId) -> Digest | None:
+    found = view.find(keys.estimator(process, estimator_id), EstimatorRecord)
+    return None if found is None else found.digest

@@ -1,0 +1,177 @@
+"""The records of the ledger as a transaction found them, and as it leaves them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar, cast
+
+from executor.audit.chain import Committed
+from executor.audit.fabric.identity import Identity
+from executor.audit.fabric.state import Key, State
+from protocol import canonical
+from protocol.agreement.plan import Plan
+from protocol.digest import Digest
+from protocol.errors import AttestreeError, RecordError
+from protocol.ledger import keys
+from protocol.ledger.common import Provenance
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TreeRecord
+from protocol.ledger.images import ImageRecord
+from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
+from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.record import LedgerRecord
+from protocol.ledger.tasks import (
+    Head,
+    RefusalRecord,
+    ResultRecord,
+    ShareRecord,
+    SlotRecord,
+    TaskKeyRecord,
+    TaskRecord,
+)
+
+R = TypeVar("R", bound=LedgerRecord)
+
+IMAGE, ORCHESTRATION, EXECUTION, MODEL = "image", "orchestration", "execution-record", "model"
+MAX_RECORD_BYTES = 8 << 20
+
+KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
+    "image": (IMAGE, ImageRecord),
+    "process": (ORCHESTRATION, ProcessRecord),
+    "progress": (ORCHESTRATION, ProgressRecord),
+    "task": (EXECUTION, TaskRecord),
+    "estimator": (EXECUTION, EstimatorRecord),
+    "sharedtree": (EXECUTION, TreeRecord),
+    "slot": (EXECUTION, SlotRecord),
+    "share": (EXECUTION, ShareRecord),
+    "result": (EXECUTION, ResultRecord),
+    "head": (EXECUTION, Head),
+    "creation": (EXECUTION, CreationRecord),
+    "offer": (EXECUTION, OfferRecord),
+    "taken": (EXECUTION, TakenRecord),
+    "refusal": (EXECUTION, RefusalRecord),
+    "taskkey": (EXECUTION, TaskKeyRecord),
+    "model": (MODEL, ModelRecord),
+    "access": (MODEL, AccessRecord),
+    "tree": (MODEL, TreeRecord),
+    "member": (MODEL, MemberRecord),
+}
+"""By kind of key, the chaincode that may write it and the record that stands under it."""
+NAMESPACES = (IMAGE, ORCHESTRATION, EXECUTION, MODEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record that a transaction wrote, under the key that says what it is."""
+
+    key: keys.Key
+    record: LedgerRecord
+    raw_key: str
+
+
+def parse_record(kind: str, raw: bytes) -> LedgerRecord:
+    """Read a stored record of a kind in its one form."""
+    return KINDS[kind][1].from_dict(canonical.decode(raw, max_bytes=MAX_RECORD_BYTES))
+
+
+class View:
+    """What a transaction wrote, on the state before its block; other transactions of the block are not seen.
+
+    That is what the chaincode saw: had an earlier one changed what it read, it would not be valid.
+    """
+
+    def __init__(self, state: State, committed: Committed, cache: "RecordCache") -> None:
+        self.committed = committed
+        self.written: dict[str, LedgerRecord] = {}
+        self._state = state
+        self._cache = cache
+
+    @property
+    def creator(self) -> Identity:
+        """Who submitted it."""
+        return self.committed.transaction.creator
+
+    @property
+    def where(self) -> str:
+        """Its place, for findings."""
+        return str(self.committed.position)
+
+    def add(self, key: str, record: LedgerRecord) -> None:
+        """Note what the transaction wrote."""
+        self.written[key] = record
+
+    def before(self, key: str, kind: type[R]) -> R | None:
+        """Return the record that stood under a key before the block."""
+        name = key[1 : key.index(keys.SEPARATOR, 1)]
+        place = Key(KINDS[name][0], "", key)
+        return cast("R | None", self._cache.get(self._state, place, name, kind))
+
+    def find(self, key: str, kind: type[R]) -> R | None:
+        """Return the record that the transaction leaves under a key."""
+        found = self.written.get(key)
+        return found if isinstance(found, kind) else self.before(key, kind)
+
+    def of_kind(self, kind: type[R]) -> Iterator[R]:
+        """Iterate over what the transaction wrote of one kind."""
+        return (record for record in self.written.values() if isinstance(record, kind))
+
+    def process(self, name: str) -> ProcessRecord:
+        """Return the process that a record belongs to, or raise."""
+        found = self.find(keys.process(name), ProcessRecord)
+        if found is None:
+            raise RecordError("RECORD_VALUE", f"process {name} is not on the ledger")
+        return found
+
+    def plan(self, name: str) -> Plan:
+        """Return what holds in each iteration of a process."""
+        return self._cache.plan(self.process(name))
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Who did it and when, as the certificate and the header of the transaction say."""
+        found = self.committed.transaction
+        time = "" if found.time is None else found.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+        return Provenance(
+            found.creator.organisation.msp_id,
+            found.creator.name[:64],
+            found.creator.attributes.get("role", ""),
+            Digest(found.creator.fingerprint),
+            time,
+            found.tx_id,
+        )
+
+
+class RecordCache:
+    """Records read last, by the version that they stand in; bounded."""
+
+    SIZE = 2048
+
+    def __init__(self) -> None:
+        self._records: dict[tuple[Key, object], LedgerRecord] = {}
+        self._plans: dict[int, tuple[ProcessRecord, Plan]] = {}
+
+    def get(self, state: State, key: Key, name: str, kind: type[LedgerRecord]) -> LedgerRecord | None:
+        """Return the record under a key; None without one, or if it is not of its kind."""
+        version = state.version(key)
+        if version is None:
+            return None
+        place = (key, version)
+        found = self._records.get(place)
+        if found is None:
+            try:
+                found = parse_record(name, state.value(key) or b"")
+            except AttestreeError:
+                return None
+            if len(self._records) >= self.SIZE:
+                del self._records[next(iter(self._records))]
+            self._records[place] = found
+        return found if isinstance(found, kind) else None
+
+    def plan(self, process: ProcessRecord) -> Plan:
+        """Return the plan of a process record, computed once for each."""
+        known = self._plans.get(id(process))
+        if known is None or known[0] is not process:
+            if len(self._plans) >= self.SIZE:
+                self._plans.clear()
+            known = (process, process.plan)
+            self._plans[id(process)] = known
+        return known[1]

@@ -1,0 +1,135 @@
+"""`executor audit verify`: an export from its first byte to its last, against an anchor from outside it.
+
+1. The bundle is in its one form (bundle.py).
+2. Every block, configuration, signature, endorsement, verdict and commit hash is right (chain.py).
+3. Every record of the project is right (replay/).
+4. What the export says about itself is what its blocks say.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from executor.audit import chain as chains
+from executor.audit.bundle import CONFIGURATION, MANIFEST, Manifest, block_name, read_members
+from executor.audit.chain import Anchor, Chain
+from executor.audit.errors import BundleError
+from executor.audit.fabric.block import Block
+from executor.audit.fabric.configuration import Configuration
+from executor.audit.fabric.messages import MalformedError
+from executor.audit.findings import Claim, Failure, Findings
+from executor.audit.limits import not_proven
+from executor.audit.replay import replay
+from executor.audit.replay.replay import Replay
+from executor.audit.replay.view import View, Written
+
+SENTENCES = {
+    **chains.SENTENCES,
+    **replay.SENTENCES,
+    "export": "what the export says about itself is what its blocks say",
+}
+Observer = Callable[[View, Written], None]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of an export."""
+
+    verified: bool
+    claims: list[Claim]
+    failures: list[Failure]
+    not_proven: list[str]
+    manifest: Manifest
+    chain: Chain = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` prints."""
+        return {
+            "verified": self.verified,
+            "channel": self.manifest.channel,
+            "process": self.manifest.process,
+            "blocks": self.chain.height,
+            "transactions": self.chain.transactions,
+            "signatures": self.chain.signatures,
+            "genesis": f"sha256:{self.chain.genesis.hex()}",
+            "block_hash": self.chain.last_hash.hex(),
+            "commit_hash": self.chain.validator.commit_hash.hex(),
+            "claims": [claim.to_dict() for claim in self.claims],
+            "not_proven": self.not_proven,
+            "failures": [failure.to_dict() for failure in self.failures],
+        }
+
+
+def verify_bundle(file: IO[bytes], anchor: Anchor, observers: tuple[Observer, ...] = ()) -> Verification:
+    """Check an export; what it holds is judged, and what it is not raises."""
+    findings = Findings(SENTENCES)
+    members = read_members(file)
+    manifest = _manifest(members)
+    chain = Chain(anchor, findings)
+    replayed = Replay(findings, chain.validator.state, observers)
+    copies: dict[str, bytes] = {}
+    try:
+        for name, content in members:
+            if chain.height < manifest.height:
+                _need(name, block_name(chain.height))
+                for committed in chain.take(content):
+                    replayed.take(committed)
+            else:
+                _need_order(name, copies)
+                copies[name] = content
+        if chain.height != manifest.height:
+            raise BundleError("BUNDLE_BLOCKS", f"it has {chain.height} blocks of {manifest.height}")
+    except MalformedError as error:
+        raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
+    _check_copies(findings, manifest, chain, copies)
+    chain.validator.state.close()
+    return Verification(
+        findings.verified, findings.claims, findings.failures, not_proven(chain), manifest, chain
+    )
+
+
+def copies_of(configuration: Configuration) -> Iterator[tuple[str, bytes]]:
+    """Return what an export holds besides blocks: the configuration, and the authorities for people."""
+    yield CONFIGURATION, configuration.config.SerializeToString(deterministic=True)
+    for organisation in configuration.organisations:
+        for number, pem in enumerate(organisation.authorities()):
+            yield f"certificates/{organisation.msp_id}-{number}.pem", pem
+
+
+def first_configuration(raw: bytes) -> tuple[Block, Configuration]:
+    """Read the first block of a channel and its configuration."""
+    block = Block.from_bytes(raw)
+    envelope = block.config_envelope()
+    if envelope is None:
+        raise MalformedError("the first block holds no configuration")
+    return block, Configuration.from_envelope(envelope)
+
+
+def _manifest(members: Iterator[tuple[str, bytes]]) -> Manifest:
+    name, content = next(members, ("", b""))
+    if name != MANIFEST:
+        raise BundleError("BUNDLE_FORMAT", f"it begins with {name[:80] or 'nothing'!r}, not {MANIFEST}")
+    return Manifest.from_bytes(content)
+
+
+def _need(name: str, wanted: str) -> None:
+    if name != wanted:
+        raise BundleError("BUNDLE_BLOCKS", f"{name} stands where {wanted} should")
+
+
+def _need_order(name: str, copies: dict[str, bytes]) -> None:
+    expected = name == CONFIGURATION if not copies else name.startswith("certificates/")
+    if not expected or name in copies:
+        raise BundleError("BUNDLE_MEMBER", f"{name} stands after the blocks")
+
+
+def _check_copies(findings: Findings, manifest: Manifest, chain: Chain, copies: dict[str, bytes]) -> None:
+    expected = dict(copies_of(chain.configuration))
+    check = findings.check
+    said = manifest.channel == chain.configuration.channel
+    check("export", said, f"it says that it is of channel {manifest.channel[:64]!r}", MANIFEST)
+    genesis = manifest.genesis == f"sha256:{chain.genesis.hex()}"
+    check("export", genesis, "it names another first block", MANIFEST)
+    for name in {**expected, **copies}:
+        same = expected.get(name) == copies.get(name)
+        check("export", same, "it is not what the blocks say", name)

@@ -1,0 +1,131 @@
+"""A small federation on the channel in memory, played to its end and recorded as blocks.
+
+It has what audits meet: a transaction that lost a race, a task that failed, a revoked certificate, a model
+with trees that were never shared, and access given and taken away.
+"""
+
+from functools import cache
+
+from executor.audit.fabric import messages as m
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+from protocol.task.result import TaskResult, ensemble_digest
+from protocol.trees.estimator import Estimator
+from protocol.trees.share import Share
+from protocol.trees.tree import Tree
+from support.memory import blocks
+from support.memory.federation import LIMITS, MODEL, Federation, Player
+from support.memory.scenario import SPECIFICATION, changed
+
+N_NEW, N_SHARE = 2, 1
+SPEC = changed("steps", 0, "iterations", 2)
+SPEC = changed("steps", 0, "parameters", "n_new", N_NEW, base=SPEC)
+SPEC = changed("steps", 0, "parameters", "n_share", N_SHARE, base=SPEC)
+SPEC = changed("steps", 0, "parameters", "n_max", 4, base=SPEC)
+PROCESS = SPECIFICATION["process"]
+
+
+@cache
+def small_tree(estimator_id: EstimatorId) -> Estimator:
+    """A tree of one split, another one for each id."""
+    seed = estimator_id.counter + 100 * int(estimator_id.creator.removeprefix("node"))
+    leaf = (seed % 97) / 97
+    tree = Tree.from_arrays(
+        [seed % 30, -1, -1], [seed / 7, 0, 0], [1, -1, -1], [2, -1, -1], [0, leaf, 1 - leaf], limits=LIMITS
+    )
+    return Estimator(estimator_id, tree)
+
+
+class SmallPlayer(Player):
+    """A node whose trees need no FIT; it shares its first tree and takes what it is offered."""
+
+    def fitted(self):
+        first = (self.task.iteration - self.joined) * N_NEW
+        return tuple(small_tree(EstimatorId(self.node, first + number)) for number in range(N_NEW))
+
+    def result(self, **changes):
+        made = {estimator.id: estimator.tree.digest for estimator in self.fitted()}
+        slots = self.slots()
+        taken = {found: small_tree(found).tree.digest for slot in slots for found in slot.taken}
+        kept = dict(sorted({**self.ensemble, **made, **taken}.items())[:4])
+        self.after = kept
+        fields = {
+            "first": self.task.iteration * N_NEW,
+            "created": tuple(made.values()),
+            "slots": tuple(slots),
+            "ensemble": tuple(kept),
+            "ensemble_digest": ensemble_digest(list(kept.items())),
+            "state": Digest.of(f"{self.node} {self.task.iteration}".encode()),
+            "metrics": {"rows": 200},
+        }
+        return TaskResult(**(fields | changes))
+
+    def share(self, offered=None, **more):
+        return super().share(self.fitted()[:N_SHARE] if offered is None else offered, **more)
+
+    def call_publish(self, **changes):
+        trees = [small_tree(estimator_id) for estimator_id in self.unshared()]
+        raw = Share(tuple(trees)).to_bytes()
+        ids, digest = list(map(str, self.ensemble)), ensemble_digest(list(self.ensemble.items()))
+        process = self.federation.process
+        arguments = (MODEL, "Publish", process, self.node, ids, str(digest), {"auc": "0.98"})
+        if not trees:
+            return arguments, {}
+        return (*arguments, str(Digest.of(raw))), {"transient": {"trees": raw}}
+
+
+@cache
+def audited():
+    """Play it once, to its end."""
+    federation = blocks.record(Federation)(SPEC)
+    federation.players = {node: SmallPlayer(federation, node) for node in SPEC["nodes"]}
+    first, second, *_ = federation.players.values()
+    first.open(0)
+    first.member.submit("execution-record", "Fail", PROCESS, first.node, 0, "OOM", "too much")
+    _revoke(federation)
+    federation.play(0)
+    _race(federation)
+    federation.play(1)
+    first.publish()
+    second.publish()
+    federation.admin1.submit(MODEL, "Grant", PROCESS, first.node, "Org3MSP")
+    federation.admin1.submit(MODEL, "Revoke", PROCESS, first.node, "Org3MSP")
+    federation.scientist1.submit("orchestration", "Complete", PROCESS)
+    return federation
+
+
+def _race(federation):
+    """Let two organisations ask for the same record's change in one block."""
+    both = [
+        member.endorse("image", "Register", "attestree/learner", "2.0.0", "sha256:" + "1" * 64,
+                       "sha256:" + "2" * 64, "registry.example:5000/attestree/learner")
+        for member in (federation.scientist1, federation.scientist2)
+    ]  # fmt: skip
+    assert federation.commit(both) == ["VALID", "MVCC_READ_CONFLICT"]
+
+
+def _revoke(federation):
+    """Put a member of Org3 on its revocation list, by an update that Org3's administrator signs."""
+    recorder = federation.recorder
+    issuer = blocks.authority("Org3MSP")
+    recorder.update(
+        revocation("Org3MSP", issuer.revoke(issuer.issue("gone", "client"))), [issuer.issue("boss", "admin")]
+    )
+
+
+def revocation(msp_id, crl):
+    """An update that gives an organisation's MSP a revocation list."""
+
+    def change(group, read, write):
+        application = group.groups["Application"]
+        value = application.groups[msp_id].values["MSP"]
+        config = m.msp_config.MSPConfig.FromString(value.value)
+        inner = m.msp_config.FabricMSPConfig.FromString(config.config)
+        inner.revocation_list.append(crl)
+        config.config = inner.SerializeToString()
+        value.value, value.version = config.SerializeToString(), value.version + 1
+        read.groups["Application"].groups[msp_id].SetInParent()
+        changed_value = write.groups["Application"].groups[msp_id].values["MSP"]
+        changed_value.CopyFrom(value)
+
+    return change
