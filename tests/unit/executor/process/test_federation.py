@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:45e099894d7c782fe67f0c698c81d97877d2fd3418c9f59fda6630d418aa0a3a"
+GOLDEN = "sha256:3dff3bce69230f922b38b6b4e2e1522d94f8ce123f0693a6f6358e7039119030"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:
