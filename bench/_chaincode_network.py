@@ -40,7 +40,7 @@ def network() -> Iterator[Network]:
     """Start two organisations with one orderer and all three chaincodes; remove everything afterwards."""
     try:
         say("starting the network")
-        up = ("network/up.sh", "--fresh", "--orgs", "2", "--orderers", "1", "--nodes", str(NODES))
+        up = ("network/up.sh", "--probe", "--fresh", "--orgs", "2", "--orderers", "1", "--nodes", str(NODES))
         run(*up, seconds=_START_SECONDS)
         say("deploying the Go and the Node chaincode")
         yield Network(Path(run("bench/peers/deploy.sh", seconds=_START_SECONDS).split()[-1]))

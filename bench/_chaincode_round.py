@@ -20,6 +20,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.possession import prove_possession
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
@@ -121,8 +122,10 @@ class _Player:
             data=Digest.parse(DIGESTS[3]),
             sandbox=Digest.parse(DIGESTS[4]),
         )
+        organisation = f"Org{self.org.removeprefix('org')}MSP"
+        proof = prove_possession(self.key, self.task, organisation, self.commitment).hex()
         opening = self.commitment.to_dict()
-        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, opening)
+        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, opening, proof)
 
     def share(self) -> Call:
         return self._signed("Share", Action.SHARE, "share", Share(self.estimators).to_bytes())

@@ -73,7 +73,7 @@ def federation() -> Iterator[Federation]:
     """Start the network, publish the image, split made-up rows; remove everything afterwards."""
     os.environ.update(ATTESTREE_PROJECT=PROJECT, ATTESTREE_PORTS=PORTS)
     try:
-        run("network/up.sh", "--fresh")
+        run("network/up.sh", "--probe", "--fresh")
         run(EXECUTOR, "image", "build")
         published = json.loads(run(EXECUTOR, "image", "publish", IMAGE, "--json"))
         places = ROOT / "network" / "state" / PROJECT / "rows"

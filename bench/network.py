@@ -23,8 +23,9 @@ def measure() -> Report:
     """Start a fresh network with all images present, start it again, stop and start it; weigh it idle."""
     _run("scripts/bootstrap")
     try:
-        _timed("network/up.sh", "--fresh")  # whatever is not built yet is built here, outside the measurement
-        fresh = _timed("network/up.sh", "--fresh")
+        # Whatever is not built yet is built here, outside the measurement.
+        _timed("network/up.sh", "--probe", "--fresh")
+        fresh = _timed("network/up.sh", "--probe", "--fresh")
         again = _timed("network/up.sh")
         commit = _timed(*_invocation())
         memory = _memory()

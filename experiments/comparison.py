@@ -105,7 +105,7 @@ class ComparisonPlan:
     def cases(self) -> list[Case]:
         """Every federation, in the order of the tables."""
         return [
-            Case(variant, topology, attack, self.hostile if attack else None, self.iterations, self.schedule)
+            Case(variant, topology, attack, (self.hostile,) if attack else (), self.iterations, self.schedule)
             for topology in dict.fromkeys(self.topologies)
             for attack in (None, *self.attacks)
             for variant in self.variants
@@ -195,7 +195,7 @@ def compare(
 
 def _level(case: Case, by_split: Sequence[Runs]) -> Level:
     nodes = len(by_split[0][0].test)
-    honest = [i for i in range(nodes) if case.attack is None or i != case.hostile]
+    honest = [i for i in range(nodes) if i not in case.hostile]
     means = {
         name: float(np.mean([metric(runs, name)[:, honest].mean() for runs in by_split])) for name in METRICS
     }

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from experiments.data import Floats
 from experiments.metrics import RunOutcome, Runs, as_row, measure
 from experiments.split import Split
-from experiments.variants import Checked, RememberedCheck, Variant, home_threshold, scale, scaled
+from experiments.variants import Checked, RememberedCheck, Variant, home_threshold, scale
 from learning.actions import NodeState, fit_task, predictor
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
@@ -18,29 +18,34 @@ from learning.fit import FitTask
 from learning.fit_cache import FitCache, Job
 from learning.parameters import Parameters
 from learning.predict import Predictor
-from learning.robust import vote_weights
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
 from learning.topology import Neighbours, RandomGraph
 from protocol.agreement.topology import Kind, Schedule, Topology
+from protocol.defence import Membership, vote_weights
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
 Advance = Callable[[str], None]
 """Called after each piece of work with what it was."""
+ORGANISATIONS = 4
 TOPOLOGIES = (Kind.DISCONNECTED, Kind.RING, Kind.FULL)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One federation to run: a variant on a topology, with a hostile node or without."""
+    """One federation to run: a variant on a topology, with hostile nodes or without.
+
+    `organisations` deals the nodes in blocks, as the network does; every node is its own if there are fewer.
+    """
 
     variant: Variant
     topology: str
     attack: str | None = None
-    hostile: int | None = None
+    hostile: tuple[int, ...] = ()
     iterations: int = 4
     schedule: str = "synchronous"
+    organisations: int = ORGANISATIONS
 
 
 class Engine:
@@ -58,7 +63,7 @@ class Engine:
     def run(self, case: Case, *, train: bool = True, keep: bool = True) -> RunOutcome:
         """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
         simulation = self.simulate(case)
-        parameters = self._parameters(case.variant)
+        parameters = replace(self._parameters(case.variant), members=self._membership(case))
         thresholds, scores, own = [], [], []
         for name, ensemble in simulation.ensembles().items():
             rows = self.rows[name]
@@ -66,9 +71,9 @@ class Engine:
             if case.variant.home_threshold:
                 threshold = home_threshold(name, ensemble, parameters, rows)
             thresholds.append(threshold)
-            scores.append(self.tests.mean(ensemble, parameters))
+            scores.append(self.tests.mean(name, ensemble, parameters))
             if train:
-                values = predictor(ensemble, parameters).scores(rows.X)
+                values = predictor(name, ensemble, parameters).scores(rows.X)
                 own.append(as_row(measure(rows.y, values, threshold)))
         pairs = zip(scores, thresholds, strict=True)
         test = np.array([as_row(measure(self.split.y_test, values, at)) for values, at in pairs])
@@ -87,8 +92,8 @@ class Engine:
         """Run one federation."""
         parameters = self._parameters(case.variant)
         members = {name: Member(rows, parameters) for name, rows in self.rows.items()}
-        if case.attack is not None:
-            name = list(members)[check_hostile(case.hostile, len(members))]
+        for place in case.hostile:
+            name = list(members)[check_hostile(place, len(members))]
             members[name] = replace(members[name], attack=case.attack)
         graph = make_topology(case.topology, tuple(self.rows), self.seed)
         return simulate(
@@ -98,6 +103,7 @@ class Engine:
             seed=self.seed,
             schedule=case.schedule,
             cache=self.cache,
+            organisations=dict(self._membership(case).nodes),
         )
 
     def fit_jobs(self, cases: Sequence[Case]) -> list[Job]:
@@ -115,13 +121,19 @@ class Engine:
         name = next(iter(self.rows))
         return self.cache.fit(self.rows[name], self._task(variant, name, 0))
 
+    def _membership(self, case: Case) -> Membership:
+        return Membership.of(dealt(tuple(self.rows), case.organisations))
+
     def _task(self, variant: Variant, name: str, iteration: int) -> FitTask:
         parameters = self._parameters(variant)
         first = fit_task(NodeState(name, self.seed), self.rows[name], parameters)
         return replace(first, iteration=iteration, first_counter=iteration * parameters.n_new)
 
     def _parameters(self, variant: Variant) -> Parameters:
-        parameters = scaled(variant.parameters, self.scale)
+        parameters = variant.parameters
+        if variant.standardised:
+            units = replace(parameters.kernel, mu=self.scale.mu, sigma=self.scale.sigma)
+            parameters = replace(parameters, kernel=units)
         if parameters.home_check is not None:
             parameters = replace(
                 parameters, home_check=RememberedCheck.of(parameters.home_check, self.checked)
@@ -150,18 +162,24 @@ class TreeScores:
             self.known[tree] = Predictor.of([tree]).scores(self.X)
         return self.known[tree]
 
-    def mean(self, ensemble: Ensemble, parameters: Parameters) -> Floats:
+    def mean(self, node: str, ensemble: Ensemble, parameters: Parameters) -> Floats:
         """The ensemble's scores, added in the order of `learning.predict`, so that they are the same bits."""
-        weights = vote_weights(ensemble.estimators, parameters.vote_cap)
+        weights = np.array(vote_weights(node, parameters.members, ensemble.ids, parameters.vote_cap))
         total = np.zeros(len(self.X))
         for estimator, weight in zip(ensemble, weights, strict=True):
             total += weight * self.of(estimator.tree)
         return total / weights.sum() if len(weights) else total
 
 
-def check_hostile(hostile: int | None, nodes: int) -> int:
+def dealt(nodes: Sequence[str], organisations: int) -> dict[str, str]:
+    """Return the organisation of each node, dealt out in blocks as `network/up.sh` does."""
+    count = min(organisations, len(nodes))
+    return {node: f"Org{i * count // len(nodes) + 1}MSP" for i, node in enumerate(nodes)}
+
+
+def check_hostile(hostile: int, nodes: int) -> int:
     """Return the number of the hostile node, if it is one of the nodes."""
-    if hostile is None or not 0 <= hostile < nodes:
+    if not 0 <= hostile < nodes:
         raise ParameterError(f"there is no node {hostile} among {nodes} to be hostile")
     return hostile
 

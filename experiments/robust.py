@@ -42,13 +42,15 @@ POOLED_TREES, POOLED_PER_JOB = 50, 5
 def rules(nodes: int) -> list[Variant]:
     """The ways to learn that are compared; the union keeps everybody's first trees and ranks nothing."""
     extra = FitOptions(kind="extra")
-    union = Parameters(fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, n_max=10 * nodes)
+    union = Parameters(
+        fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, home_check=None, n_max=10 * nodes
+    )
     return [
-        Variant(PAPER, paper_variant().parameters),
-        Variant(UNDEFENDED, Parameters(quota=None, vote_cap=None)),
-        Variant(DEFAULT, Parameters()),
+        replace(paper_variant(), name=PAPER),
+        Variant(UNDEFENDED, Parameters(quota=None, vote_cap=None, home_check=None)),
+        Variant(DEFAULT, Parameters(home_check=None)),
         Variant(CHECKED, Parameters(home_check=HomeCheck())),
-        Variant(EXTRA, Parameters(fit=extra)),
+        Variant(EXTRA, Parameters(fit=extra, home_check=None)),
         Variant(EXTRA_CHECKED, Parameters(fit=extra, home_check=HomeCheck())),
         Variant(UNION, union),
     ]
@@ -63,7 +65,7 @@ def cases_for(nodes: int, attacks: Sequence[str] = ATTACKS) -> list[Case]:
                 continue
             iterations = 1 if variant.name == UNION else 4
             cases += [
-                Case(variant, topology, a, HOSTILE if a else None, iterations) for a in (None, *attacks)
+                Case(variant, topology, a, (HOSTILE,) if a else (), iterations) for a in (None, *attacks)
             ]
     return cases
 

@@ -14,8 +14,9 @@ from learning.fit import FitOptions
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.predict import Predictor
-from learning.robust import HomeCheck, vote_weights
+from learning.robust import HomeBehaviour, HomeCheck
 from learning.rows import Rows
+from protocol.defence import vote_weights
 from protocol.trees.tree import Tree
 
 PAPER, DEFAULT = "paper", "default"
@@ -25,11 +26,16 @@ OTHERWISE = 0.5
 
 @dataclass(frozen=True)
 class Variant:
-    """Parameters under a name; with `home_threshold` each node tunes the threshold on its own rows."""
+    """Parameters under a name; with `home_threshold` each node tunes the threshold on its own rows.
+
+    `standardised` measures the kernel's thresholds in units of all nodes' rows together, as the paper does;
+    what ships has no such units, since nobody may pool the rows.
+    """
 
     name: str
     parameters: Parameters
     home_threshold: bool = False
+    standardised: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Choices:
 
 def paper_variant(**changes: Any) -> Variant:
     """The paper's algorithm and nothing else."""
-    return Variant(PAPER, Parameters.paper(**changes))
+    return Variant(PAPER, Parameters.paper(**changes), standardised=True)
 
 
 def compared(given: Mapping[str, Sequence[Any]], paper: bool = False) -> list[Variant]:
@@ -88,7 +94,8 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     foreign = [estimator for estimator in ensemble if estimator.id.creator != node]
     if int(rows.y.sum()) < ENOUGH_ANOMALIES or not foreign:
         return OTHERWISE
-    weights = vote_weights(foreign, parameters.vote_cap)
+    ids = [estimator.id for estimator in foreign]
+    weights = vote_weights(node, parameters.members, ids, parameters.vote_cap)
     levels = Levels(Predictor.of([estimator.tree for estimator in foreign], weights).scores(rows.X))
     true, false = levels.counts(Weighting.once(rows.y))
     f1 = (2 * true / (true + false + true[-1]))[:, 0]
@@ -97,12 +104,12 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     return float((levels.values[best] + lower) / 2)
 
 
-Checked = dict[tuple[bytes, Tree], str | None]
+Checked = dict[tuple[bytes, Tree], HomeBehaviour]
 
 
 @dataclass(frozen=True)
 class RememberedCheck(HomeCheck):
-    """The home check, which asks about a tree and a node's rows once, however often the tree is offered."""
+    """The home check, which tries a tree on a node's rows once, however often the tree is offered."""
 
     checked: Checked = field(default_factory=dict, compare=False)
 
@@ -111,24 +118,19 @@ class RememberedCheck(HomeCheck):
         """The same rule with a memory."""
         return cls(check.max_alarms, check.min_found, check.enough_anomalies, checked)
 
-    def reason_to_refuse(self, tree: Tree, rows: Rows) -> str | None:
-        """Say why not to hold the tree, or None."""
+    def behaviour(self, tree: Tree, rows: Rows) -> HomeBehaviour:
+        """Try the tree on the rows, or remember."""
         key = (rows.digest, tree)
         if key not in self.checked:
-            self.checked[key] = super().reason_to_refuse(tree, rows)
+            self.checked[key] = super().behaviour(tree, rows)
         return self.checked[key]
 
 
 def scale(split: Split) -> KernelOptions:
-    """One mean and deviation per feature for all nodes, as a process would agree on them beforehand."""
+    """One mean and deviation per feature over the rows of all nodes."""
     X = np.concatenate([node.X for node in split.nodes])
     mu, sigma = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     return KernelOptions(mu=tuple(mu.tolist()), sigma=tuple(np.where(sigma > 0, sigma, 1.0).tolist()))
-
-
-def scaled(parameters: Parameters, options: KernelOptions) -> Parameters:
-    """The parameters with the kernel's units set."""
-    return replace(parameters, kernel=replace(parameters.kernel, mu=options.mu, sigma=options.sigma))
 
 
 def _variant(chosen: dict[str, Any], varying: list[str]) -> Variant:

@@ -336,17 +336,36 @@ static PyObject *py_gram(PyObject *self, PyObject *args)
 
 /* ---- P-greedy ------------------------------------------------------------------------------------------------ */
 
+/* Groups that a tree takes a place of, NO_NODE for none (protocol/defence.py); a full group's trees are passed over, so
+ * they explain no other tree away. */
+#define GROUPS 3
+
+static int has_room(const int32_t *groups, const int32_t *rooms)
+{
+    for (int j = 0; j < GROUPS; j++)
+        if (groups[j] >= 0 && rooms[groups[j]] <= 0)
+            return 0;
+    return 1;
+}
+
 static PyObject *py_p_greedy(PyObject *self, PyObject *args)
 {
-    PyObject *gram, *chosen;
-    int m, k;
+    PyObject *gram, *groups_, *rooms_, *chosen;
+    int m, k, n_rooms;
     double tolerance;
     (void)self;
-    if (!PyArg_ParseTuple(args, "iiOdO", &m, &k, &gram, &tolerance, &chosen))
+    if (!PyArg_ParseTuple(args, "iiOdiOOO", &m, &k, &gram, &tolerance, &n_rooms, &groups_, &rooms_, &chosen))
         return NULL;
     Buffers b = {.count = 0};
     const double *g = take(&b, gram, (Py_ssize_t)sizeof(double) * m * m, 0);
-    int32_t *out = g ? take(&b, chosen, (Py_ssize_t)sizeof(int32_t) * k, 1) : NULL;
+    const int32_t *groups = g ? take(&b, groups_, (Py_ssize_t)sizeof(int32_t) * m * GROUPS, 0) : NULL;
+    int32_t *rooms = groups ? take(&b, rooms_, (Py_ssize_t)sizeof(int32_t) * n_rooms, 1) : NULL;
+    int32_t *out = rooms ? take(&b, chosen, (Py_ssize_t)sizeof(int32_t) * k, 1) : NULL;
+    for (Py_ssize_t i = 0; out && i < (Py_ssize_t)m * GROUPS; i++)
+        if (groups[i] >= n_rooms) {
+            PyErr_SetString(PyExc_ValueError, "a group has no room");
+            out = NULL;
+        }
     double *power = malloc(sizeof(double) * ((size_t)m + 1));
     double *basis = malloc(sizeof(double) * ((size_t)m * (size_t)k + 1)); /* k x m: Newton basis, one row per choice */
     double *sum = malloc(sizeof(double) * ((size_t)m + 1));
@@ -361,7 +380,7 @@ static PyObject *py_p_greedy(PyObject *self, PyObject *args)
             int best = NO_NODE;
             for (int i = 0; i < m; i++)
                 if (!used[i] && power[i] > tolerance * g[(size_t)i * (size_t)m + (size_t)i]
-                    && (best < 0 || power[i] > power[best]))
+                    && (best < 0 || power[i] > power[best]) && has_room(groups + (size_t)i * GROUPS, rooms))
                     best = i;
             if (best < 0)
                 break;
@@ -381,6 +400,9 @@ static PyObject *py_p_greedy(PyObject *self, PyObject *args)
             }
             used[best] = 1;
             out[picked] = best;
+            for (int j = 0; j < GROUPS; j++)
+                if (groups[(size_t)best * GROUPS + (size_t)j] >= 0)
+                    rooms[groups[(size_t)best * GROUPS + (size_t)j]]--;
         }
         Py_END_ALLOW_THREADS
     } else if (out)

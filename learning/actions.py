@@ -14,8 +14,9 @@ from learning.kernel import KernelOptions, all_rankable, check_rankable
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import Ranking
-from learning.robust import TreeRefusal, vote_weights
+from learning.robust import TreeRefusal
 from learning.rows import Rows
+from protocol.defence import vote_weights
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
@@ -71,10 +72,9 @@ def fit(
         raise ParameterError(
             f"FIT of {state.node} must create {parameters.n_new} estimators from {state.counter}"
         )
-    ranking = _ranking(state, rows, parameters, "fit")
     return replace(
         state,
-        ensemble=state.ensemble.add(fitted).crop(parameters.n_max, ranking),
+        ensemble=_crop(state, state.ensemble.add(fitted), parameters, rows, "fit"),
         created=state.created + tuple(estimator.tree.digest for estimator in fitted),
         refusals=(),
     )
@@ -83,7 +83,7 @@ def fit(
 def share(state: NodeState, parameters: Parameters, rows: Rows | None = None) -> tuple[Estimator, ...]:
     """SHARE: return the top n_share, best first, to be written to the slots of the neighbours."""
     ranking = _ranking(state, rows, parameters, "share")
-    return state.ensemble.get_top(parameters.n_share, ranking)
+    return state.ensemble.get_top(parameters.n_share, ranking, parameters.quota_of(state.node))
 
 
 def get(
@@ -94,19 +94,25 @@ def get(
 ) -> NodeState:
     """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max."""
     taken, refusals = _screen(state, slots, parameters, rows)
-    ranking = _ranking(state, rows, parameters, "get")
     return replace(
         state,
         iteration=state.iteration + 1,
-        ensemble=state.ensemble.add(taken).crop(parameters.n_max, ranking),
+        ensemble=_crop(state, state.ensemble.add(taken), parameters, rows, "get"),
         refusals=refusals,
     )
 
 
-def predictor(ensemble: Ensemble, parameters: Parameters) -> Predictor:
-    """Return the ensemble ready to predict, each origin's vote capped."""
-    weights = vote_weights(ensemble.estimators, parameters.vote_cap)
+def predictor(node: str, ensemble: Ensemble, parameters: Parameters) -> Predictor:
+    """Return a node's ensemble ready to predict, the vote of each other organisation capped."""
+    weights = vote_weights(node, parameters.members, ensemble.ids, parameters.vote_cap)
     return Predictor.of([estimator.tree for estimator in ensemble], weights)
+
+
+def _crop(state: NodeState, ensemble: Ensemble, parameters: Parameters, rows: Rows, purpose: str) -> Ensemble:
+    """CROP under the quota, whose places are for trees that tell rows apart."""
+    quota = parameters.quota_of(state.node)
+    candidates = ensemble if quota is None else ensemble.informed(state.node)
+    return candidates.crop(parameters.n_max, _ranking(state, rows, parameters, purpose), quota)
 
 
 def _ranking(state: NodeState, rows: Rows | None, parameters: Parameters, purpose: str) -> Ranking:
@@ -130,7 +136,9 @@ def _screen(
     if parameters.home_check is not None:
         for estimator in sound:
             if reasons[estimator.id] is None and estimator.id.creator != state.node:
-                reasons[estimator.id] = parameters.home_check.reason_to_refuse(estimator.tree, rows)
+                reasons[estimator.id] = parameters.home_check.reason_to_refuse(
+                    estimator.tree, rows, parameters.threshold
+                )
     taken = [estimator for estimator in sound if reasons[estimator.id] is None]
     return taken, tuple(TreeRefusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
 

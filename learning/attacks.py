@@ -1,12 +1,16 @@
 """Hostile nodes for the simulator: well-formed trees, made to harm, always the newest ones SHAREd.
 
-zero   random trees of 60 internal nodes whose every leaf says normal
-one    the same, every leaf says anomalous
-noise  trees fitted to the node's rows with 2 % of them called anomalous at random, and no true labels
-mimic  trees that find four of the node's own anomalies, made big by a grafted subtree that says normal
+zero       random trees of 60 internal nodes whose every leaf says normal
+one        the same, every leaf says anomalous
+grey       the same, every leaf at or just above one half
+noise      trees fitted to the node's rows with 2 % of them called anomalous at random, and no true labels
+mimic      trees that find four of the node's own anomalies, made big by a grafted subtree that says normal
+main-leaf  true trees that keep the few leaves which pass the others' home check, made big likewise
+shadow     copies of what honest neighbours offered last, to explain that away; leaves as in main-leaf
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,8 @@ from numpy.typing import NDArray
 from learning.actions import NodeState
 from learning.errors import ParameterError
 from learning.fit import FitTask, fit_tree
+from learning.predict import Predictor
+from learning.robust import HomeCheck
 from learning.rows import Rows
 from learning.seeds import generator
 from protocol.identifiers import EstimatorId
@@ -23,16 +29,23 @@ from protocol.trees.tree import Tree, TreeLimits
 SIZE = 60
 NOISE = 0.02
 DECOYS = 4
+PASSING = HomeCheck().min_found + 0.05
+NUDGE = 1.0000001
+SHADOW = "shadow"
 
 
-def fit(kind: str, rows: Rows, task: FitTask) -> tuple[Estimator, ...]:
-    """Make hostile estimators where an honest node would FIT."""
+def fit(kind: str, rows: Rows, task: FitTask, seen: Sequence[Estimator] = ()) -> tuple[Estimator, ...]:
+    """Make hostile estimators where an honest node would FIT, having seen what the neighbours offer."""
     if kind not in ATTACKS:
         raise ParameterError(f"no attack is called {kind!r}; there are {', '.join(ATTACKS)}")
+    # Before there is anything to copy, a shadow does as its leaves do.
+    made = ATTACKS["main-leaf" if kind == SHADOW and not seen else kind]
     estimators = []
-    for counter in range(task.first_counter, task.first_counter + task.n_new):
+    for i in range(task.n_new):
+        counter = task.first_counter + i
         rng = generator(task.seed, task.node, task.iteration, f"attack:{kind}:{counter}")
-        estimators.append(Estimator(EstimatorId(task.node, counter), ATTACKS[kind](rows, task, rng)))
+        model = seen[i % len(seen)].tree if seen else None
+        estimators.append(Estimator(EstimatorId(task.node, counter), made(Target(rows, task, rng, model))))
     return tuple(estimators)
 
 
@@ -58,27 +71,85 @@ def random_tree(rows: Rows, internal: int, leaf: float, limits: TreeLimits, rng:
     return Tree.from_arrays(feature, threshold, left, right, [leaf] * len(feature), limits=limits)
 
 
-def _zero(rows: Rows, task: FitTask, rng: np.random.Generator) -> Tree:
-    return random_tree(rows, SIZE, 0.0, task.limits, rng)
+class Target(NamedTuple):
+    """What a hostile tree is made from."""
+
+    rows: Rows
+    task: FitTask
+    rng: np.random.Generator
+    model: Tree | None
 
 
-def _one(rows: Rows, task: FitTask, rng: np.random.Generator) -> Tree:
-    return random_tree(rows, SIZE, 1.0, task.limits, rng)
+def _constant(leaf: float) -> Callable[[Target], Tree]:
+    return lambda at: random_tree(at.rows, SIZE, leaf, at.task.limits, at.rng)
 
 
-def _noise(rows: Rows, task: FitTask, rng: np.random.Generator) -> Tree:
+def _grey(at: Target) -> Tree:
+    tree = random_tree(at.rows, SIZE, 0.5, at.task.limits, at.rng)
+    return _with_values(tree, np.where(at.rng.random(tree.n_nodes) < 0.5, 0.5, 0.5000001), at.task.limits)
+
+
+def _main_leaf(at: Target) -> Tree:
+    tree = fit_tree(at.rows, int(at.rng.integers(2**62)), at.task.options, at.task.limits)
+    return _enlarged(_kept(tree, at.rows, at.task.limits), at)
+
+
+def _shadow(at: Target) -> Tree:
+    if at.model is None:
+        raise ParameterError("a shadow needs a tree to copy")
+    tree = at.model
+    nudged = np.where(tree.feature >= 0, tree.threshold * NUDGE, 0.0)
+    copy = Tree.from_arrays(
+        tree.feature, nudged, tree.left, tree.right, tree.value, tree.missing_left, at.task.limits
+    )
+    return _kept(copy, at.rows, at.task.limits)
+
+
+def _kept(tree: Tree, rows: Rows, limits: TreeLimits) -> Tree:
+    """Keep the leaves that find most anomalies, as few as pass a home check; the rest say normal."""
+    leaves = np.flatnonzero(tree.feature < 0)
+    numbered = tree.value.copy()
+    numbered[leaves] = np.arange(len(leaves)) / len(leaves)
+    reached = Predictor.of([_with_values(tree, numbered, limits)]).scores(rows.X[rows.y == 1])
+    counts = np.bincount(np.rint(reached * len(leaves)).astype(int), minlength=len(leaves))
+    counts[tree.value[leaves] <= 0.5] = 0
+    values = np.zeros(tree.n_nodes)
+    enough = PASSING * max(int((rows.y == 1).sum()), 1)
+    for place in np.argsort(-counts, kind="stable"):
+        values[leaves[place]] = 1.0
+        enough -= counts[place]
+        if enough <= 0:
+            break
+    return _with_values(tree, values, limits)
+
+
+def _with_values(tree: Tree, values: NDArray[np.float64], limits: TreeLimits) -> Tree:
+    return Tree.from_arrays(
+        tree.feature, tree.threshold, tree.left, tree.right, values, tree.missing_left, limits
+    )
+
+
+def _noise(at: Target) -> Tree:
+    rows, task, rng = at.rows, at.task, at.rng
     labels = (rng.random(len(rows)) < NOISE).astype(np.int8)
     return fit_tree(Rows(rows.X, labels), int(rng.integers(2**62)), task.options, task.limits)
 
 
-def _mimic(rows: Rows, task: FitTask, rng: np.random.Generator) -> Tree:
+def _mimic(at: Target) -> Tree:
+    rows, task, rng = at.rows, at.task, at.rng
     anomalies = np.flatnonzero(rows.y == 1)
     labels: NDArray[np.int8] = np.zeros(len(rows), dtype=np.int8)
     if len(anomalies):
         labels[rng.choice(anomalies, size=min(DECOYS, len(anomalies)), replace=False)] = 1
     base = fit_tree(Rows(rows.X, labels), int(rng.integers(2**62)), task.options, task.limits)
-    room = task.limits.max_internal - base.n_internal
-    return _graft(base, random_tree(rows, min(SIZE, room), 0.0, task.limits, rng), task.limits)
+    return _enlarged(base, at)
+
+
+def _enlarged(base: Tree, at: Target) -> Tree:
+    """Graft a branch that says normal, as the ranking rewards size."""
+    limits = at.task.limits
+    room = limits.max_internal - base.n_internal
+    return _graft(base, random_tree(at.rows, min(SIZE, room), 0.0, limits, at.rng), limits)
 
 
 def _graft(base: Tree, branch: Tree, limits: TreeLimits) -> Tree:
@@ -103,9 +174,12 @@ def _graft(base: Tree, branch: Tree, limits: TreeLimits) -> Tree:
     return Tree.from_arrays(**arrays, limits=limits)
 
 
-ATTACKS: dict[str, Callable[[Rows, FitTask, np.random.Generator], Tree]] = {
-    "zero": _zero,
-    "one": _one,
+ATTACKS: dict[str, Callable[[Target], Tree]] = {
+    "zero": _constant(0.0),
+    "one": _constant(1.0),
+    "grey": _grey,
     "noise": _noise,
     "mimic": _mimic,
+    "main-leaf": _main_leaf,
+    SHADOW: _shadow,
 }

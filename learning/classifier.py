@@ -15,6 +15,7 @@ from learning.ensemble import Ensemble
 from learning.fit import FitOptions
 from learning.parameters import Parameters
 from learning.rows import Rows
+from protocol.defence import NOBODY, Membership
 
 _NODE = "local"
 
@@ -28,6 +29,8 @@ class FederatedForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
     classes_: NDArray[Any]
     ensemble_: Ensemble
+    node_: str
+    members_: Membership
 
     def __init__(
         self,
@@ -49,8 +52,10 @@ class FederatedForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.random_state = random_state
 
     @classmethod
-    def from_ensemble(cls, ensemble: Ensemble, n_features: int, parameters: Parameters | None = None) -> Self:
-        """Wrap the result of a federation; its labels are 0 and 1."""
+    def from_ensemble(
+        cls, ensemble: Ensemble, n_features: int, parameters: Parameters | None = None, node: str = _NODE
+    ) -> Self:
+        """Wrap what a node of a federation arrived at; its labels are 0 and 1."""
         parameters = Parameters() if parameters is None else parameters
         classifier = cls(
             parameters.n_max,
@@ -63,6 +68,7 @@ class FederatedForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         classifier.classes_ = np.array([0, 1])
         classifier.n_features_in_ = n_features
         classifier.ensemble_ = ensemble
+        classifier.node_, classifier.members_ = node, parameters.members
         return classifier
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -76,6 +82,7 @@ class FederatedForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             )
         if len(self.classes_) == 1 and self.classes_[0] in (0, 1):
             labels = y.astype(np.int8)
+        self.node_, self.members_ = _NODE, NOBODY
         parameters = self._parameters()
         seed = int(check_random_state(self.random_state).randint(2**31))
         self.ensemble_ = fit(NodeState(_NODE, seed, 0, EMPTY), Rows.of(X, labels), parameters).ensemble
@@ -85,7 +92,8 @@ class FederatedForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         """Return the probability of each class, in the order of `classes_`."""
         check_is_fitted(self, "ensemble_")
         X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan", reset=False)
-        voters = predictor(self.ensemble_, self._parameters())
+        parameters = replace(self._parameters(), members=self.members_)
+        voters = predictor(self.node_, self.ensemble_, parameters)
         anomalous = voters.scores(X) if self.vote == "mean" else voters.votes(X)
         if len(self.classes_) == 1:
             return np.ones((len(anomalous), 1))

@@ -6,6 +6,7 @@ from typing import Self
 
 from learning.errors import EnsembleError
 from learning.ranking import Ranking
+from protocol.defence import Quota
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 
@@ -32,15 +33,31 @@ class Ensemble:
                 )
         return type(self)(tuple(sorted(known.values(), key=_place)))
 
-    def get_top(self, k: int, ranking: Ranking) -> tuple[Estimator, ...]:
-        """GET_TOP: the first k of the ranking, best first; all, by id, if there are no more than k."""
-        if len(self.estimators) <= k:
-            return self.estimators
-        return tuple(self.estimators[position] for position in ranking.top(self.estimators, k))
+    def get_top(self, k: int, ranking: Ranking, quota: Quota | None = None) -> tuple[Estimator, ...]:
+        """GET_TOP: the first k of the ranking, best first; all, by id, if there are no more than k.
 
-    def crop(self, n_max: int, ranking: Ranking) -> Self:
+        Under a quota fewer than k may come out: what finds no room is not taken for want of better.
+        """
+        places = None if quota is None else quota.places(self.ids, k)
+        if len(self.estimators) <= k and (places is None or places.fit_all):
+            return self.estimators
+        return tuple(self.estimators[position] for position in ranking.top(self.estimators, k, places))
+
+    def crop(self, n_max: int, ranking: Ranking, quota: Quota | None = None) -> Self:
         """CROP: keep the top n_max."""
-        return type(self)(tuple(sorted(self.get_top(n_max, ranking), key=_place)))
+        return type(self)(tuple(sorted(self.get_top(n_max, ranking, quota), key=_place)))
+
+    def informed(self, node: str) -> Self:
+        """Leave out the trees without a split, which tell no row from another.
+
+        One of the node's own stays if it has no other, as a node's own trees are what the vote cap of the
+        others is measured against.
+        """
+        telling = [estimator for estimator in self.estimators if estimator.tree.n_internal > 0]
+        mute = [e for e in self.estimators if e.tree.n_internal == 0 and e.id.creator == node]
+        if mute and all(estimator.id.creator != node for estimator in telling):
+            telling.append(mute[-1])
+        return type(self)(tuple(sorted(telling, key=_place)))
 
     @property
     def ids(self) -> tuple[EstimatorId, ...]:

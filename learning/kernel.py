@@ -18,6 +18,7 @@ from learning import kernel_numpy
 from learning.compiled import choose
 from learning.errors import KernelError, ParameterError
 from learning.kernel_numpy import Packed
+from protocol.defence import NO_GROUP, Places
 from protocol.trees.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -71,21 +72,34 @@ def gram(trees: Sequence[Tree], options: KernelOptions = PAPER, *, form: str | N
     return _normalised(matrix) if options.normalise else matrix
 
 
-def p_greedy(matrix: Floats, k: int, tolerance: float = TOLERANCE, *, form: str | None = None) -> list[int]:
-    """Return min(k, n) positions in P-greedy order; what nothing tells apart comes last, in given order."""
+def p_greedy(
+    matrix: Floats,
+    k: int,
+    tolerance: float = TOLERANCE,
+    *,
+    places: Places | None = None,
+    form: str | None = None,
+) -> list[int]:
+    """Return up to k positions in P-greedy order; what nothing tells apart comes last, in given order.
+
+    With places, what finds no room is passed over at its turn, and fewer than min(k, n) may be returned.
+    """
     n = len(matrix)
     k = min(k, n)
+    groups = np.array(places.groups if places and n else np.full((n, 3), NO_GROUP), dtype=np.int32)
+    rooms = np.array(places.rooms if places else (), dtype=np.int32)
     compiled = choose(form)
     if compiled is None:
-        chosen = kernel_numpy.p_greedy(matrix, k, tolerance)
+        chosen = kernel_numpy.p_greedy(matrix, k, tolerance, groups, rooms)
     else:
         chosen = np.empty(k, dtype=np.int32)
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
-        chosen = chosen[: compiled.p_greedy(n, k, matrix, tolerance, chosen)]
+        chosen = chosen[: compiled.p_greedy(n, k, matrix, tolerance, len(rooms), groups, rooms, chosen)]
     order: list[int] = chosen.tolist()
     if len(order) < k:
         taken = set(order)
-        order += [i for i in range(n) if i not in taken][: k - len(order)]
+        rest = [i for i in range(n) if i not in taken]
+        order = (order + rest)[:k] if places is None else places.within(order + rest, k)
     return order
 
 

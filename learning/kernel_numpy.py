@@ -95,8 +95,14 @@ def gram(packed: Packed, decay: float) -> Floats:
     return upper
 
 
-def p_greedy(gram_matrix: Floats, k: int, tolerance: float) -> NDArray[np.int32]:
-    """Return up to k columns in the order in which each adds most to what the earlier ones cannot explain."""
+def p_greedy(
+    gram_matrix: Floats, k: int, tolerance: float, groups: NDArray[np.int32], rooms: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return up to k columns in the order in which each adds most to what the earlier ones cannot explain.
+
+    A column is passed over while one of its groups has no room; each choice takes a place of its groups,
+    and `rooms` is what is left.
+    """
     m = len(gram_matrix)
     diagonal = np.diagonal(gram_matrix).copy()
     power = diagonal.copy()
@@ -105,7 +111,8 @@ def p_greedy(gram_matrix: Floats, k: int, tolerance: float) -> NDArray[np.int32]
     basis = np.empty((k, m))
     chosen: list[int] = []
     while len(chosen) < k:
-        candidates = unused & (power > floor)
+        full = (groups >= 0) & (rooms[groups] <= 0) if len(rooms) else np.zeros_like(groups, dtype=bool)
+        candidates = unused & (power > floor) & ~full.any(axis=1)
         if not candidates.any():
             break
         best = int(np.argmax(np.where(candidates, power, -1.0)))
@@ -117,6 +124,7 @@ def p_greedy(gram_matrix: Floats, k: int, tolerance: float) -> NDArray[np.int32]
         power -= row * row
         unused[best] = False
         chosen.append(best)
+        rooms[groups[best][groups[best] >= 0]] -= 1
     return np.array(chosen, dtype=np.int32)
 
 

@@ -7,19 +7,23 @@ from learning.errors import ParameterError
 from learning.fit import FitOptions
 from learning.kernel import PAPER, KernelOptions
 from learning.ranking import RANKINGS, Ranking, RankingContext, make
-from learning.robust import HomeCheck, QuotaRanking
+from learning.robust import HomeCheck
 from learning.rows import Rows
+from protocol.defence import NOBODY, Membership, Quota
 from protocol.trees.tree import TreeLimits
 
 BALANCED = FitOptions(kind="balanced")
+HOME_CHECK = HomeCheck()
 
 
 @dataclass(frozen=True)
 class Parameters:
     """What one node does in each iteration; nodes may differ in it.
 
-    The defaults are the shipped ones: class-balanced trees, decision threshold 0.3, kernel ranking under a
-    quota and a vote cap per origin. `Parameters.paper()` is the paper's algorithm and nothing else.
+    The defaults are the shipped ones: class-balanced trees, decision threshold 0.3, kernel ranking, and the
+    defence: quota, vote cap and home check. `members` is who belongs to which organisation, on which quota
+    and cap count; without it each node is its own. `Parameters.paper()` is the paper's algorithm and
+    nothing else.
     """
 
     n_new: int = 10
@@ -29,12 +33,13 @@ class Parameters:
     ranking: str = "kernel"
     kernel: KernelOptions = PAPER
     quota: float | None = 2.0
-    vote_cap: float | None = 0.10
-    home_check: HomeCheck | None = None
+    vote_cap: float | None = 0.25
+    home_check: HomeCheck | None = HOME_CHECK
     threshold: float = 0.3
     vote: str = "mean"
     max_internal: int = 255
     max_depth: int = 64
+    members: Membership = NOBODY
 
     def __post_init__(self) -> None:
         for name in ("n_new", "n_max", "n_share"):
@@ -49,6 +54,10 @@ class Parameters:
             raise ParameterError(f"no ranking is called {self.ranking!r}; there are {', '.join(RANKINGS)}")
         if self.vote not in ("mean", "majority"):
             raise ParameterError(f"vote {self.vote!r} is neither 'mean' nor 'majority'")
+        if self.vote == "majority" and self.threshold < 0.5:
+            raise ParameterError(
+                f"vote 'majority' with threshold {self.threshold}: fewer than half are no majority"
+            )
         if not 0.0 <= self.threshold < 1.0:
             raise ParameterError(f"threshold {self.threshold} is not in [0, 1)")
         if self.quota is not None and not 1.0 <= self.quota < float("inf"):
@@ -68,9 +77,12 @@ class Parameters:
         return TreeLimits(n_features, self.max_internal, self.max_depth)
 
     def ranking_for(self, node: str, iteration: int, purpose: str, seed: int, rows: Rows | None) -> Ranking:
-        """Return the ranking a node applies at one moment, under its quota."""
-        inner = make(self.ranking, RankingContext(node, iteration, purpose, seed, self.kernel, rows))
-        return inner if self.quota is None else QuotaRanking(inner, self.quota)
+        """Return the ranking a node applies at one moment."""
+        return make(self.ranking, RankingContext(node, iteration, purpose, seed, self.kernel, rows))
+
+    def quota_of(self, node: str) -> Quota | None:
+        """Return how many places a node gives to others, None for as many as the ranking says."""
+        return None if self.quota is None else Quota(node, self.members, self.quota)
 
 
 Defaults = Parameters()

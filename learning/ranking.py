@@ -18,14 +18,18 @@ from learning.kernel import PAPER, KernelOptions, gram, p_greedy
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.seeds import generator
+from protocol.defence import Places
 from protocol.trees.estimator import Estimator
 
 
 class Ranking(Protocol):
     """An order of estimators."""
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
-        """Return the positions of the best min(k, n), best first; ties go to the lower position."""
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
+        """Return the positions of the best k, or fewer, best first; ties go to the lower position.
+
+        With places, an estimator that finds no room at its turn is passed over, as if it were not there.
+        """
         ...
 
 
@@ -48,19 +52,20 @@ class KernelRanking:
     options: KernelOptions = PAPER
     form: str | None = None
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
         """Return the P-greedy order."""
         matrix = gram([estimator.tree for estimator in estimators], self.options, form=self.form)
-        return p_greedy(matrix, k, form=self.form)
+        return p_greedy(matrix, k, places=places, form=self.form)
 
 
 @dataclass(frozen=True)
 class SizeRanking:
     """Most internal nodes first."""
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
         """Return the order by size."""
-        return sorted(range(len(estimators)), key=lambda i: -estimators[i].tree.n_internal)[:k]
+        order = sorted(range(len(estimators)), key=lambda i: -estimators[i].tree.n_internal)
+        return _first(order, k, places)
 
 
 @dataclass(frozen=True)
@@ -69,21 +74,21 @@ class RandomRanking:
 
     context: RankingContext
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
         """Return the first k of the permutation."""
         at = self.context
         rng = generator(at.seed, at.node, at.iteration, f"ranking:{at.purpose}")
-        order: list[int] = rng.permutation(len(estimators)).tolist()
-        return order[:k]
+        return _first(rng.permutation(len(estimators)).tolist(), k, places)
 
 
 @dataclass(frozen=True)
 class NewestRanking:
     """Highest counter first: what each creator fitted last."""
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
         """Return the order by counter."""
-        return sorted(range(len(estimators)), key=lambda i: -estimators[i].id.counter)[:k]
+        order = sorted(range(len(estimators)), key=lambda i: -estimators[i].id.counter)
+        return _first(order, k, places)
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class SupervisedRanking:
 
     rows: Rows
 
-    def top(self, estimators: Sequence[Estimator], k: int) -> list[int]:
+    def top(self, estimators: Sequence[Estimator], k: int, places: Places | None = None) -> list[int]:
         """Return the order by class-balanced Brier score."""
         y = self.rows.y.astype(np.float64)
         counts = np.bincount(self.rows.y, minlength=2)
@@ -101,7 +106,12 @@ class SupervisedRanking:
         for estimator in estimators:
             error = Predictor.of([estimator.tree]).scores(self.rows) - y
             scores.append(float(np.sum(weight * error * error)))
-        return sorted(range(len(estimators)), key=lambda i: scores[i])[:k]
+        order = sorted(range(len(estimators)), key=lambda i: scores[i])
+        return _first(order, k, places)
+
+
+def _first(order: list[int], k: int, places: Places | None) -> list[int]:
+    return order[:k] if places is None else places.within(order, k)
 
 
 def _supervised(context: RankingContext) -> Ranking:

@@ -23,6 +23,7 @@ from learning.rows import Rows
 from learning.seeds import generator
 from learning.topology import Neighbours
 from protocol.agreement.topology import Schedule
+from protocol.defence import Membership
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 
@@ -38,6 +39,10 @@ class Member:
     joins: int = 0
     leaves: int | None = None
     attack: str | None = None
+
+    def among(self, membership: Membership) -> "Member":
+        """Return the member with its defence counting on these organisations."""
+        return replace(self, parameters=replace(self.parameters, members=membership))
 
     def active(self, iteration: int) -> bool:
         """Whether the node takes part in an iteration."""
@@ -88,9 +93,11 @@ def simulate(
     cache: FitCache | None = None,
     n_jobs: int = 1,
     progress: Progress | None = None,
+    organisations: Mapping[str, str] | None = None,
 ) -> Simulation:
     """Run the federation; the same arguments give the same bytes, for any n_jobs.
 
+    Without `organisations`, by node, each node is an organisation of its own.
     A cache handed from call to call makes comparing topologies and rankings cost one FIT.
     """
     if schedule not in SCHEDULES:
@@ -100,7 +107,13 @@ def simulate(
     if isinstance(topology, Schedule):
         for held in (topology.first, *(change for _, change in topology.changes)):
             held.check_nodes(members)
-    federation = _Federation(members, topology, seed, FitCache() if cache is None else cache)
+    membership = Membership.of(organisations or {node: node for node in members})
+    federation = _Federation(
+        {node: member.among(membership) for node, member in members.items()},
+        topology,
+        seed,
+        FitCache() if cache is None else cache,
+    )
     federation.cache.prepare(federation.fit_jobs(iterations), n_jobs, progress)
     if schedule == "synchronous":
         for iteration in range(iterations):
@@ -136,7 +149,8 @@ class _Federation:
             first = actions.fit_task(self.simulation.states[node], member.rows, member.parameters)
             for done in range(sum(member.active(iteration) for iteration in range(iterations))):
                 task = replace(first, iteration=done, first_counter=done * first.n_new)
-                yield member.rows, task, member.attack
+                if member.attack != attacks.SHADOW:
+                    yield member.rows, task, member.attack
 
     def run_iteration(self, iteration: int) -> None:
         for action in (self.fit, self.share, self.get):
@@ -166,10 +180,21 @@ class _Federation:
     def fit(self, node: str, iteration: int) -> None:  # noqa: ARG002
         member, state = self.members[node], self.simulation.states[node]
         task = actions.fit_task(state, member.rows, member.parameters)
-        fitted = self.cache.fit(member.rows, task, member.attack)
+        if member.attack == attacks.SHADOW:
+            # It copies what it sees, so that no cache can hold it.
+            fitted = attacks.fit(member.attack, member.rows, task, self.seen(node))
+        else:
+            fitted = self.cache.fit(member.rows, task, member.attack)
         if member.attack is not None:
             self.created[node] += fitted
         self.simulation.states[node] = actions.fit(state, member.rows, member.parameters, fitted)
+
+    def seen(self, node: str) -> list[Estimator]:
+        """Return what honest neighbours last offered a hostile node, best of each first."""
+        slots = self.registries[node].slots()
+        honest = [slot for sender, slot in slots.items() if self.members[sender].attack is None]
+        longest = max(map(len, honest), default=0)
+        return [slot[place] for place in range(longest) for slot in honest if place < len(slot)]
 
     def share(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]

@@ -11,7 +11,7 @@ usage() {
   cat <<EOF
 usage: network/peer.sh ORG [IDENTITY] -- <peer arguments>
 
-  network/peer.sh org2 auditor -- chaincode query -C $CHANNEL -n probe -c '{"Args":["get","key"]}'
+  network/peer.sh org2 auditor -- chaincode query -C $CHANNEL -n image -c '{"Args":["List"]}'
   network/peer.sh org1 admin -- channel getinfo -c $CHANNEL
 
 IDENTITY is admin unless named. Where the arguments name no orderer, the first that answers is added; an invoke goes to

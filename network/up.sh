@@ -10,12 +10,13 @@ done
 
 usage() {
   cat <<EOF
-usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|official|build] [--fresh]
+usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|official|build] [--probe] [--fresh]
 
   --orgs N       organisations, 2 to 8 (default 4)
   --orderers N   Raft orderers, 1, 3 or 5 (default 3)
   --nodes N      learning nodes, 1 to 99, dealt out to the organisations (default 20)
   --images MODE  official images, images built here, or whichever can be had (default auto)
+  --probe        also deploy the probe contract, for tests and benchmarks; later starts keep it
   --fresh        remove the network of this name first, with its ledger
 
 environment: ATTESTREE_PROJECT (name, default attestree), ATTESTREE_PORTS (port prefix, default 7), ATTESTREE_CACHE (builds),
@@ -24,7 +25,7 @@ EOF
 }
 
 main() {
-  local asked_orgs="" asked_orderers="" asked_nodes="" asked_images=auto fresh=""
+  local asked_orgs="" asked_orderers="" asked_nodes="" asked_images=auto asked_probe="" fresh=""
   while [ $# -gt 0 ]; do
     case $1 in
       --orgs) asked_orgs=$(number "$1" "${2-}" 2 8) ;;
@@ -38,6 +39,11 @@ main() {
         asked_images=${2-}
         [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" \
           "it is none of auto, official, build" "use one of them"
+        ;;
+      --probe)
+        asked_probe=yes
+        shift
+        continue
         ;;
       --fresh)
         fresh=yes
@@ -57,10 +63,10 @@ main() {
   done
   [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" \
     "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
-  bring_up "$asked_orgs" "$asked_orderers" "$asked_nodes" "$asked_images" "$fresh"
+  bring_up "$asked_orgs" "$asked_orderers" "$asked_nodes" "$asked_images" "$fresh" "$asked_probe"
 }
 
-# bring_up ORGS ORDERERS NODES IMAGES FRESH: what was not asked for is empty, IMAGES is auto.
+# bring_up ORGS ORDERERS NODES IMAGES FRESH PROBE: what was not asked for is empty, IMAGES is auto.
 bring_up() {
   local began=$SECONDS settings images peer_image
   # On a busy machine a connection takes longer than the three seconds that the peer CLI allows.
@@ -70,7 +76,7 @@ bring_up() {
   lock_network
   require_disk
   [ -z "$5" ] || "$here/down.sh" --purge
-  settings=$(settle_network "$1" "$2" "$3")
+  settings=$(settle_network "$1" "$2" "$3" "$6")
   use_settings "$settings"
   require_own_volumes
   require_ports
@@ -90,7 +96,7 @@ bring_up() {
   say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes," \
     "registry at 127.0.0.1:$(registry_port)"
   say "try:"
-  echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n probe -c '{\"Args\":[\"whoami\"]}'"
+  echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n image -c '{\"Args\":[\"List\"]}'"
 }
 
 step() { say "[$1/7] $2"; }
@@ -102,13 +108,13 @@ number() { # FLAG VALUE LEAST MOST
   echo "$((10#$2))"
 }
 
-# settle_network ORGS ORDERERS NODES, each empty where not asked for: takes the size of the network from its first start, and
+# settle_network ORGS ORDERERS NODES PROBE, each empty where not asked for: takes the size of the network from its first start, and
 # refuses to change what cannot be changed. Prints the settings, for use_settings.
 settle_network() {
   local id uid gid
   if [ -f "$STATE/network.env" ]; then
     load_network
-    set -- "${1:-$ORGS}" "${2:-$ORDERERS}" "${3:-$NODES}"
+    set -- "${1:-$ORGS}" "${2:-$ORDERERS}" "${3:-$NODES}" "${4:-${PROBE-}}"
     if [ "$1" != "$ORGS" ] || [ "$2" != "$ORDERERS" ] || [ "$3" -lt "$NODES" ]; then
       die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers and $NODES nodes" \
         "organisations and orderers are part of the channel; nodes can be added, not removed" \
@@ -119,7 +125,7 @@ settle_network() {
   uid=$(id -u) gid=$(id -g)
   [ "$uid" != 0 ] || uid=10001 gid=10001
   printf '%s\n' "ORGS=${1:-4}" "ORDERERS=${2:-3}" "NODES=${3:-20}" "NETWORK_ID=$id" "PORTS=$PORTS" \
-    "SERVICE_UID=$uid" "SERVICE_GID=$gid"
+    "SERVICE_UID=$uid" "SERVICE_GID=$gid" "PROBE=${4:-no}"
 }
 
 # settle_images auto|official|build: makes every program and image available and writes the network's settings down. Prints

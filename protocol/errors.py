@@ -199,6 +199,10 @@ TABLE: dict[str, Code] = {
     "SHARE_VERSION": Code(ShareError, "Ask the sender for share format v1; nothing else is ever loaded."),
     "SHARE_LENGTH": Code(ShareError, _SENDER),
     "SHARE_COUNT": Code(ShareError, "Share at most the number of estimators the process allows."),
+    "QUOTA_EXCEEDED": Code(
+        RecordError,
+        "The node did not apply the quota of its process: ask its organisation to replay the task.",
+    ),
     "SHARE_SIZE": Code(ShareError, "Share fewer or smaller estimators."),
     "SHARE_DUPLICATE": Code(ShareError, "Share each estimator once."),
     "SHARE_INPUT": Code(ShareError, "Give a sequence of Estimator values."),
@@ -216,6 +220,10 @@ TABLE: dict[str, Code] = {
     ),
     "IMAGE_REPOSITORY": Code(
         ImageError, "Give the repository as HOST[:PORT]/PATH, without scheme, tag or digest."
+    ),
+    "IMAGE_ONE_DIGEST": Code(
+        ImageError,
+        "Give what the registry serves as manifest digest, and what the engine shows as id as image id.",
     ),
     "IMAGE_TEXT": Code(ImageError, "Keep descriptions and reasons to 1000 printable characters."),
     "PROCESS_FIELDS": Code(ProcessError, _SPECIFICATION),
@@ -265,8 +273,11 @@ TABLE: dict[str, Code] = {
     ),
     "ACCESS_NODE": Code(AccessError, "Call with the certificate of the node itself."),
     "ACCESS_EXPIRED": Code(AccessError, "Enrol again, or set the clock of the client right."),
-    "ACCESS_CHAINCODE": Code(AccessError, "Call the chaincode that uses this function, not the function."),
+    "ACCESS_CHAINCODE": Code(
+        AccessError, "Address the transaction to the chaincode that is named; writes are never relayed."
+    ),
     "IMAGE_UNKNOWN": Code(StateError, "Register the image version first, or correct its name."),
+    "IMAGE_OWNER": Code(AccessError, "Choose another name; this one is its first registrant's."),
     "IMAGE_EXISTS": Code(StateError, "Give a new build a new version; a version is written once."),
     "IMAGE_PIN": Code(
         StateError, "Pin image_id and manifest_digest as registered; executor process create fills them in."
@@ -315,7 +326,17 @@ TABLE: dict[str, Code] = {
     "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed task left."),
     "ESTIMATOR_UNKNOWN": Code(StateError, "Relay only estimators that their creators have shared."),
     "ESTIMATOR_CONFLICT": Code(StateError, "Keep one content per id; the ledger's was first."),
+    "ESTIMATOR_NOT_HELD": Code(
+        StateError, "Offer what the node created itself, and of others what its last ensemble holds."
+    ),
+    "ESTIMATOR_COPIED": Code(
+        StateError, "Offer the tree under its creator's id; the node holds it and did not create it."
+    ),
     "ESTIMATOR_COUNTER": Code(StateError, "Number new estimators from the node's next counter on."),
+    "SHARE_FIXED": Code(
+        StateError,
+        "Offer the same trees again, from the same data and state, or let the node leave and join later.",
+    ),
     "SHARE_REQUIRED": Code(StateError, "SHARE first, if only an empty share: the neighbours wait for it."),
     "RESULT_CREATED": Code(
         StateError, "List the digests of all trees of this FIT, from the next counter on."

@@ -2,7 +2,7 @@
 
 from chaincode.common.caller import STAFF, CallerIdentity, Role, caller_of
 from chaincode.common.contract import LedgerContract, allow
-from chaincode.common.pages import DEFAULT_PAGE, history_page, page, stored_page
+from chaincode.common.pages import DEFAULT_PAGE, history_page, keyed_page, page, stored_page
 from chaincode.common.records import provenance, read, read_many, time_text, write
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "allow",
     "caller_of",
     "history_page",
+    "keyed_page",
     "page",
     "provenance",
     "read",

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from chaincode.shim import Context
+from protocol.agreement.process import Specification
 from protocol.identifiers import EstimatorId
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord
-from protocol.ledger.models import ModelMembers, ModelUses
+from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses
 from protocol.ledger.processes import ModelContext, TaskContext
-from protocol.ledger.tasks import ResultRecord
+from protocol.ledger.tasks import InitialRecord, ResultRecord
 from protocol.task.opening import TaskId
 
 IMAGE = "image"
@@ -61,6 +62,25 @@ def shared_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Sh
 def model_members(ctx: Context, process: str, node: str) -> ModelMembers:
     """Ask the model chaincode for the estimators of a model; it refuses a caller without access."""
     return ModelMembers.from_dict(_call(ctx, MODEL, "Members", process, node))
+
+
+def model_access(ctx: Context, process: str, node: str) -> AccessRecord:
+    """Ask the model chaincode who may read a model."""
+    return AccessRecord.from_dict(_call(ctx, MODEL, "Access", process, node))
+
+
+def bind_initial(ctx: Context, specification: Specification) -> None:
+    """Have the execution record fix the model that a process starts from, if it starts from one."""
+    wanted = specification.initial_model
+    if wanted is not None:
+        consortium = json.dumps([*specification.organisations])
+        model = json.dumps(wanted.to_dict())
+        ctx.invoke(EXECUTION_RECORD, ("BindInitial", specification.process, model, consortium))
+
+
+def initial_model(ctx: Context, process: str) -> InitialRecord:
+    """Ask the execution record for the model that a process started from."""
+    return InitialRecord.from_dict(_call(ctx, EXECUTION_RECORD, "InitialModel", process))
 
 
 def model_uses(ctx: Context, process: str, estimator: EstimatorId) -> ModelUses:

@@ -9,20 +9,25 @@ from chaincode.common.caller import Role, caller_of
 from chaincode.shim import Context, Contract
 from chaincode.shim.contract import Function
 from protocol import canonical
-from protocol.errors import AttestreeError
+from protocol.errors import AccessError, AttestreeError
 from protocol.ledger.common import History, Page
 from protocol.ledger.record import LedgerRecord
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 MARK = "_contract_function_roles"
+THROUGH = "_contract_function_through"
 READERS = tuple(Role)
 
 
-def allow(*roles: Role) -> Callable[[Method], Method]:
-    """Open a function that writes to these roles; reading is open to every role."""
+def allow(*roles: Role, through: str = "") -> Callable[[Method], Method]:
+    """Open a function that writes to these roles; reading is open to every role.
+
+    With `through`, it is for that chaincode to call in a transaction addressed to it, and for no client.
+    """
 
     def mark(method: Method) -> Method:
         setattr(method, MARK, roles)
+        setattr(method, THROUGH, through)
         return method
 
     return mark
@@ -68,13 +73,24 @@ class LedgerContract(Contract):
             raise TypeError(f"{self.name}: {function.name} writes and names no roles")
         name = "".join(word.capitalize() for word in function.name.split("_"))
         self.roles[name] = roles
-        return replace(function, name=name, call=_guarded(function.call, roles))
+        addressed = getattr(function.call, THROUGH, "") or self.name if function.kind == "submit" else ""
+        return replace(function, name=name, call=guard(function.call, roles, addressed))
 
 
-def _guarded(call: Callable[..., Any], roles: tuple[Role, ...]) -> Callable[..., Any]:
+def guard(call: Callable[..., Any], roles: tuple[Role, ...], addressed: str = "") -> Callable[..., Any]:
+    """Let only these roles call, and only in a transaction addressed to one chaincode where it is named.
+
+    A relay drops the events of what it calls, and its users sign for something else than what is written.
+    """
+
     @wraps(call)
     def guarded(ctx: Context, *values: Any) -> Any:
         caller_of(ctx).need_role(roles)
+        if addressed and ctx.addressed != addressed:
+            raise AccessError(
+                "ACCESS_CHAINCODE",
+                f"the transaction is addressed to {ctx.addressed[:64]}, not to {addressed}",
+            )
         answer = call(ctx, *values)
         return answer.to_dict() if isinstance(answer, LedgerRecord | Page | History) else answer
 

@@ -1,6 +1,6 @@
 """Lists and histories page by page, with bookmarks that people can read and clients cannot abuse."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ DEFAULT_PAGE = 50
 SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
+MAX_BYTES = 1 << 20
+"""What the records of a page have together at most, unless it is one alone."""
 
 
 def page(  # noqa: PLR0917
@@ -33,14 +35,15 @@ def page(  # noqa: PLR0917
     A page can have fewer items than asked for and still a bookmark; only an empty bookmark ends the list.
     """
     first, *parts = prefix
-    position = _from_bookmark(first, parts, bookmark)
+    position = from_bookmark(first, parts, bookmark)
     _check_size(size)
     items: list[S] = []
-    seen, wanted = 0, size
+    seen, wanted, weight = 0, size, 0
     while True:
         found = ctx.partial_page(first, parts, wanted, position)
         for item in found.items:
-            if len(items) == size:
+            weight += len(item.value)
+            if len(items) == size or (items and weight > MAX_BYTES):
                 return Page(tuple(items), _to_bookmark(item.key))
             shown = show(parse(item.value, kind))
             if shown is not None:
@@ -53,6 +56,26 @@ def page(  # noqa: PLR0917
 def stored_page(ctx: Context, prefix: tuple[str, ...], size: int, bookmark: str, kind: type[R]) -> Page[R]:
     """List records as they are stored."""
     return page(ctx, prefix, size, bookmark, kind, lambda record: record)
+
+
+def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) -> Page[R]:
+    """List those of the records under these keys that there are; the bookmark is the key to go on from."""
+    _check_size(size)
+    upcoming = iter(wanted)
+    items: list[R] = []
+    seen = weight = 0
+    while asked := list(islice(upcoming, size + 1)):
+        for key, raw in zip(asked, ctx.get_many(asked), strict=True):
+            if raw is None:
+                continue
+            weight += len(raw)
+            if len(items) == size or (items and weight > MAX_BYTES):
+                return Page(tuple(items), _to_bookmark(key))
+            items.append(parse(raw, kind))
+        seen += len(asked)
+        if seen >= MAX_SCAN:
+            return Page(tuple(items), _to_bookmark(next(upcoming, "")))
+    return Page(tuple(items), "")
 
 
 def history_page(ctx: Context, key: str, size: int, bookmark: str, kind: type[R]) -> History[R]:
@@ -83,7 +106,7 @@ def _to_bookmark(key: str) -> str:
     return str(keys.parse(key)) if key else ""
 
 
-def _from_bookmark(kind: str, parts: list[str], bookmark: str) -> str:
+def from_bookmark(kind: str, parts: list[str], bookmark: str) -> str:
     """Turn the printed key back into a key, and refuse one outside the list."""
     if not bookmark:
         return ""

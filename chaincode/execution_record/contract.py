@@ -12,6 +12,7 @@ from chaincode.common.calls import advance, task_context
 from chaincode.common.trees import check_channel
 from chaincode.execution_record import store
 from chaincode.execution_record.closures import Closures, state_now
+from chaincode.execution_record.initial import InitialModels
 from chaincode.execution_record.queries import TaskQueries
 from chaincode.execution_record.result_rules import check_result
 from chaincode.execution_record.share_rules import check_share
@@ -21,12 +22,21 @@ from protocol.digest import Digest
 from protocol.errors import SignatureError, StateError
 from protocol.ledger import keys
 from protocol.ledger.common import ImageVersion, Signed
-from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TreeRecord
+from protocol.ledger.estimators import (
+    CreationRecord,
+    EstimatorRecord,
+    OfferRecord,
+    TakenRecord,
+    TreeRecord,
+    TwinRecord,
+)
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     CompletionReceipt,
     Head,
+    InitialRecord,
+    InitialTreeRecord,
     RefusalRecord,
     ResultRecord,
     ShareReceipt,
@@ -38,6 +48,7 @@ from protocol.ledger.tasks import (
 from protocol.signing import SIGNATURE_SIZE
 from protocol.task.opening import Opening, TaskId, inputs_digest, statement
 from protocol.task.payload import read_payload
+from protocol.task.possession import check_possession
 from protocol.task.result import TaskResult
 from protocol.task.statement import Action, verify_statement
 from protocol.trees.share import Share, ShareLimits
@@ -45,7 +56,7 @@ from protocol.trees.share import Share, ShareLimits
 _TASK = "version, process, node, iteration, organisation, attempt, state"
 
 
-class ExecutionRecordContract(Closures, TaskQueries):
+class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"
@@ -68,20 +79,24 @@ class ExecutionRecordContract(Closures, TaskQueries):
         "creation": CreationRecord,
         "offer": OfferRecord,
         "taken": TakenRecord,
+        "twin": TwinRecord,
+        "initial": InitialRecord,
+        "initialtree": InitialTreeRecord,
         "refusal": RefusalRecord,
         "taskkey": TaskKeyRecord,
     }
 
     @submit
     @allow(Role.NODE)
-    def open_task(
-        self, ctx: Context, process: str, node: str, iteration: int, opening: dict[str, Any]
+    def open_task(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, iteration: int, opening: dict[str, Any], proof: str
     ) -> TaskRecord:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
-        `opening` has the fields of docs/formats/task-v1.md. The task must be the node's next; a task that
-        failed, was refused or is overdue is opened again, with a key that no task had before. What the old
-        key signs is worthless from then on, whatever time its client claims.
+        `opening` has the fields of docs/formats/task-v1.md, and `proof` is its key's signature, in hex, over
+        it, the task and the node's organisation (docs/formats/possession-v1.md). The task must be the node's
+        next; one that failed, was refused or is overdue is opened again, with a key that no task had before.
+        What the old key signs is worthless from then on, whatever time its client claims.
         """
         task = TaskId(process, node, iteration)
         context = task_context(ctx, task)
@@ -89,6 +104,7 @@ class ExecutionRecordContract(Closures, TaskQueries):
         context.check_running()
         context.check_next()
         commitment = Opening.from_dict(opening)
+        check_possession(task, context.organisation, commitment, _from_hex(proof))
         context.check_opening(commitment)
         _check_state(ctx, commitment, context)
         before = store.find_task(ctx, task)
@@ -103,6 +119,7 @@ class ExecutionRecordContract(Closures, TaskQueries):
             after=was,
             image=ImageVersion(context.image.name, context.image.version),
             opening=commitment,
+            proof=proof,
             inputs_digest=inputs_digest(task, commitment),
             opened=provenance(ctx),
             expires=time_text(ctx.time + timedelta(seconds=context.task_seconds)),
@@ -137,6 +154,9 @@ class ExecutionRecordContract(Closures, TaskQueries):
         context = _context_of_running(ctx, task)
         check_channel(payload, context.collection)
         state = _state_after(ctx, task, TaskTransition.SHARE)
+        before = store.find_share(ctx, task.id)
+        if before is not None:
+            return self._share_again(ctx, replace(task, state=state, share=signed), before)
         share = Share.from_bytes(raw, ShareLimits(context.parameters.agreed.n_share), context.limits)
         new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
@@ -147,6 +167,21 @@ class ExecutionRecordContract(Closures, TaskQueries):
         return ShareReceipt(
             False, process, node, iteration, signed.payload_digest, created, context.neighbours
         )
+
+    def _share_again(self, ctx: Context, task: TaskRecord, before: ShareRecord) -> ShareReceipt:
+        """Take a later launch's signature under the share of an earlier one, which stays as it was written.
+
+        Neighbours may have read it by now, so it can neither be replaced nor offered to others.
+        """
+        assert task.share is not None  # noqa: S101
+        digest, fixed = task.share.payload_digest, before.signed.payload_digest
+        if digest != fixed:
+            raise StateError("SHARE_FIXED", f"task {task.id} has offered {fixed}, not {digest}")
+        store.put_task(ctx, task)
+        self.announce_task(
+            ctx, "TaskShared", task, share=str(digest), offered=len(before.estimators), created=0
+        )
+        return ShareReceipt(False, task.process, task.node, task.iteration, digest, (), before.recipients)
 
     @submit
     @allow(Role.NODE)
@@ -238,8 +273,10 @@ def _check_state(ctx: Context, opening: Opening, context: TaskContext) -> None:
     expected = None if head is None else head.state
     if opening.state != expected:
         raise StateError("STATE_MISMATCH", f"{context.node} left state {expected}, not {opening.state}")
-    if head is None:
-        store.initial_members(ctx, context)
+    wanted = context.parameters.initial_model
+    bound = store.find_initial(ctx, context.process) if wanted is not None else None
+    if wanted is not None and (bound is None or bound.model != wanted):
+        raise StateError("MODEL_DIGEST", f"{context.process} did not start from the model {wanted.digest}")
 
 
 def _claim_key(ctx: Context, task: TaskRecord, opening: Opening) -> None:

@@ -1,12 +1,14 @@
 """Where an estimator came from and where it went, from the index that shares, results and models leave."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from chaincode.common import read, stored_page
 from chaincode.common.calls import model_uses
 from chaincode.common.records import parse
 from chaincode.execution_record.store import find_shares, find_task
 from chaincode.shim import Context
+from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
@@ -19,12 +21,15 @@ from protocol.ledger.estimators import (
     OfferTrace,
     TakenRecord,
     Taker,
+    TwinRecord,
 )
 from protocol.ledger.tasks import TaskRecord
 from protocol.task.opening import TaskId
 
 MAX_READERS = 1000
 """How many recipients one page asks about; its bookmark leads on from there."""
+
+MAX_TWINS = 100
 
 
 def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: str) -> Lineage:
@@ -57,6 +62,7 @@ def trace(ctx: Context, process: str, wanted: EstimatorId, size: int, bookmark: 
         bookmark=following,
         taken=tuple(taker for offer in kept for taker in _takers(ctx, process, offer)),
         models=model_uses(ctx, process, wanted).models,
+        twins=_twins(ctx, process, wanted, origin.digest),
     )
 
 
@@ -73,7 +79,10 @@ def _with_recipients(ctx: Context, process: str, offers: tuple[OfferRecord, ...]
     shares = find_shares(ctx, process, [(offer.iteration, offer.sender) for offer in offers])
     return tuple(
         OfferTrace(
-            offer.sender, offer.iteration, offer.place, shares[offer.iteration, offer.sender].recipients
+            offer.sender,
+            offer.iteration,
+            offer.place,
+            tuple(shares[offer.iteration, offer.sender].recipients),
         )
         for offer in offers
     )
@@ -99,3 +108,10 @@ def _takers(ctx: Context, process: str, offer: OfferTrace) -> Iterator[Taker]:
         found = parse(item.value, TakenRecord)
         if offer.place in found.places:
             yield Taker(found.node, found.iteration)
+
+
+def _twins(ctx: Context, process: str, wanted: EstimatorId, digest: Digest) -> tuple[TwinRecord, ...]:
+    """Find the first of the others that were shared with the very same tree."""
+    with ctx.partial("twin", (process, str(digest))) as found:
+        records = [parse(item.value, TwinRecord) for item in islice(found, MAX_TWINS)]
+    return tuple(record for record in records if record.id != wanted)

@@ -1,5 +1,6 @@
 """The functions of the execution record that read: an auditor's questions, and what a running task needs."""
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -8,11 +9,13 @@ from chaincode.common import (
     LedgerContract,
     caller_of,
     history_page,
-    page,
+    keyed_page,
     read,
+    read_many,
     stored_page,
 )
 from chaincode.common.calls import MODEL, model_context, task_context
+from chaincode.common.pages import from_bookmark
 from chaincode.common.trees import read_trees
 from chaincode.execution_record.lineage import trace
 from chaincode.execution_record.store import (
@@ -24,6 +27,7 @@ from chaincode.execution_record.store import (
     get_task,
 )
 from chaincode.shim import Context, RefusalError, evaluate
+from protocol.digest import Digest
 from protocol.errors import IdentifierError, StateError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.ledger import keys
@@ -34,10 +38,12 @@ from protocol.ledger.estimators import (
     Lineage,
     SharedDigests,
     SharedEstimators,
+    TwinRecord,
 )
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
+    Head,
     Offers,
     RefusalRecord,
     ResultRecord,
@@ -101,15 +107,19 @@ class TaskQueries(LedgerContract):
         size: int = DEFAULT_PAGE,
         bookmark: str = "",
     ) -> Page[ResultRecord]:
-        """List what one organisation published: of all its tasks, of one node's, or of one task's."""
+        """List what one organisation published: of all its tasks, of one node's, or of one task's.
+
+        By iteration, and within one by node. The results are read by their keys, those of others not at all.
+        """
         parse_organisation(organisation)
-        if node:
-            parse_node(node)
-
-        def show(record: ResultRecord) -> ResultRecord | None:
-            return record if record.organisation == organisation and node in ("", record.node) else None
-
-        return page(ctx, _results(process, iteration), size, bookmark, ResultRecord, show)
+        owners = model_context(ctx, process).nodes
+        nodes = sorted(name for name, owner in owners.items() if owner == organisation and node in ("", name))
+        if iteration == ANY:
+            heads = read_many(ctx, [keys.head(process, name) for name in nodes], Head)
+            iterations = range(max((head.iteration + 1 for head in heads if head is not None), default=0))
+        else:
+            iterations = range(check_counter(iteration, "iteration"), iteration + 1)
+        return keyed_page(ctx, _result_keys(process, iterations, nodes, bookmark), size, ResultRecord)
 
     @evaluate
     def slots(
@@ -130,8 +140,8 @@ class TaskQueries(LedgerContract):
         neighbours = task_context(ctx, TaskId(process, node, iteration)).neighbours
         shares = find_shares(ctx, process, [(iteration, sender) for sender in neighbours])
         slots = [
-            Offer(share.node, iteration, share.signed.payload_digest, share.ids)
-            for share in shares.values()
+            Offer(sender, at, Digest.parse(share.digest), tuple(map(EstimatorId.parse, share.estimators)))
+            for (at, sender), share in shares.items()
             if node in share.recipients
         ]
         missing = [sender for sender in neighbours if (iteration, sender) not in shares]
@@ -194,6 +204,18 @@ class TaskQueries(LedgerContract):
         )
 
     @evaluate
+    def twins(
+        self, ctx: Context, process: str, digest: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[TwinRecord]:
+        """List the trees that were shared, by digest, so that those of several creators stand together.
+
+        All of a process, or those of one digest. Where the creators differ, one of them may have copied;
+        trees of few splits can also be equal by chance, and single leaves are not listed.
+        """
+        prefix = ("twin", parse_process(process), *([str(Digest.parse(digest))] if digest else ()))
+        return stored_page(ctx, prefix, size, bookmark, TwinRecord)
+
+    @evaluate
     def lineage(
         self, ctx: Context, process: str, estimator: str, size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Lineage:
@@ -213,6 +235,16 @@ class TaskQueries(LedgerContract):
         process is the orchestration chaincode's.
         """
         return history_page(ctx, _key_of(kind, parts), size, bookmark, HISTORIES[kind])
+
+
+def _result_keys(process: str, iterations: range, nodes: list[str], bookmark: str) -> Iterator[str]:
+    """Return the keys of these tasks' results in order, from the one that a bookmark names on."""
+    found = from_bookmark("result", [process], bookmark)
+    first, following = keys.parse(found).parts[1:] if found else (iterations.start, "")
+    for iteration in range(max(iterations.start, int(first)), iterations.stop):
+        for node in nodes:
+            if iteration > int(first) or node >= str(following):
+                yield keys.result(process, iteration, node)
 
 
 def _stored(record: LedgerRecord) -> dict[str, Any]:

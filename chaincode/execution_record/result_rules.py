@@ -9,18 +9,19 @@ from collections.abc import Iterable
 from chaincode.execution_record.store import (
     CheckedResult,
     Members,
+    OfferedShare,
     find_digests,
+    find_ensemble,
     find_head,
-    find_result,
+    find_initial_trees,
     find_shares,
-    initial_members,
     next_counter,
 )
 from chaincode.shim import Context
+from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
-from protocol.ledger.tasks import Head, ShareRecord
 from protocol.task.opening import TaskId
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 
@@ -34,13 +35,16 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
        is the one the result states.
     """
     head = find_head(ctx, task.process, task.node)
-    initial = initial_members(ctx, context)
-    following = next_counter(task.node, head, initial)
-    before = initial if head is None else _ensemble_after(ctx, task, head)
     agreed = context.parameters.agreed
-    created = _check_created(ctx, task, result, following, agreed.n_new)
+    created = _check_created(ctx, task, result, next_counter(ctx, context, head), agreed.n_new)
     taken, places = _check_slots(ctx, task, result, context)
-    ensemble = _check_ensemble(result, {**before, **taken, **created}, agreed.n_max)
+    known = {**taken, **created}
+    if head is None:
+        kept = [estimator_id for estimator_id in result.ensemble if estimator_id not in known]
+        before = find_initial_trees(ctx, context, kept)
+    else:
+        before = find_ensemble(ctx, task, head)
+    ensemble = _check_ensemble(result, {**before, **known}, agreed.n_max)
     return CheckedResult(created, ensemble, places)
 
 
@@ -70,29 +74,30 @@ def _check_slots(
     places: list[tuple[SlotRead, tuple[int, ...]]] = []
     for slot in result.slots:
         share = _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
-        ranks = {member.id: rank for rank, member in enumerate(share.estimators)}
-        offered = {member.id: member.digest for member in share.estimators}
-        foreign = sorted({*slot.taken, *(refused for refused, _ in slot.refused)} - offered.keys())
-        if foreign:
-            raise StateError(
-                "RESULT_SLOT", f"{slot.sender} in iteration {slot.iteration} did not offer {_list(foreign)}"
-            )
-        taken |= {estimator_id: offered[estimator_id] for estimator_id in slot.taken}
+        for estimator_id, name in zip(slot.taken, map(str, slot.taken), strict=True):
+            taken[estimator_id] = Digest.parse(share.estimators[name])
         if slot.taken:
-            places.append((slot, tuple(ranks[estimator_id] for estimator_id in slot.taken)))
+            ranks = {name: rank for rank, name in enumerate(share.estimators)}
+            places.append((slot, tuple(ranks[str(estimator_id)] for estimator_id in slot.taken)))
     if context.synchronous:
         _check_all_read(ctx, task, result, context)
     return taken, tuple(places)
 
 
-def _check_slot(task: TaskId, slot: SlotRead, share: ShareRecord | None, context: TaskContext) -> ShareRecord:
+def _check_slot(
+    task: TaskId, slot: SlotRead, share: OfferedShare | None, context: TaskContext
+) -> OfferedShare:
     place = f"{slot.sender} in iteration {slot.iteration}"
     if share is None or task.node not in share.recipients:
         raise StateError("RESULT_SLOT", f"{place} offered {task.node} nothing")
     if context.synchronous and slot.iteration != task.iteration:
         raise StateError("RESULT_SLOT", f"the slot of {place} was read in iteration {task.iteration}")
-    if slot.share != share.signed.payload_digest:
-        raise StateError("RESULT_SLOT", f"{place} offered {share.signed.payload_digest}, not {slot.share}")
+    if str(slot.share) != share.digest:
+        raise StateError("RESULT_SLOT", f"{place} offered {share.digest}, not {slot.share}")
+    named = (*slot.taken, *(estimator_id for estimator_id, _ in slot.refused))
+    foreign = sorted(estimator_id for estimator_id in named if str(estimator_id) not in share.estimators)
+    if foreign:
+        raise StateError("RESULT_SLOT", f"{place} did not offer {_list(foreign)}")
     return share
 
 
@@ -105,11 +110,6 @@ def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: Tas
         share = shares.get((task.iteration, sender))
         if share is None or task.node in share.recipients:
             raise StateError("RESULT_SLOT", f"the slot of {sender} was not read")
-
-
-def _ensemble_after(ctx: Context, task: TaskId, head: Head) -> Members:
-    record = find_result(ctx, TaskId(task.process, task.node, head.iteration))
-    return {} if record is None else {member.id: member.digest for member in record.ensemble}
 
 
 def _check_ensemble(result: TaskResult, available: Members, n_max: int) -> Members:

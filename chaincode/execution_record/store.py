@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
-from chaincode.common.calls import EXECUTION_RECORD, model_members
+from chaincode.common.calls import EXECUTION_RECORD
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
-from chaincode.common.records import provenance, read, read_many, write
+from chaincode.common.records import provenance, read, write
 from chaincode.common.trees import write_tree
 from chaincode.shim import Context, Endorsement
 from protocol.digest import Digest
@@ -20,11 +20,13 @@ from protocol.ledger.estimators import (
     EstimatorRecord,
     OfferRecord,
     TakenRecord,
+    TwinRecord,
 )
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import Raw
 from protocol.ledger.tasks import (
     Head,
+    InitialRecord,
     RefusalRecord,
     ResultRecord,
     ShareRecord,
@@ -38,6 +40,23 @@ from protocol.trees.share import Share
 
 Members: TypeAlias = dict[EstimatorId, Digest]
 """Estimators by id, each with the digest of its tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedShare:
+    """What a share offers and to whom, as text: a task may read hundreds of shares, and all of them twice."""
+
+    digest: str
+    estimators: dict[str, str]
+    """The digest of each estimator's tree by its id, best first."""
+    recipients: list[str]
+
+    @classmethod
+    def read(cls, raw: bytes) -> Self:
+        """Read of a stored `ShareRecord` what its recipients need."""
+        record = json.loads(raw)
+        offered = {member["id"]: member["digest"] for member in record["estimators"]}
+        return cls(record["signed"]["payload_digest"], offered, record["recipients"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +127,12 @@ def find_share(ctx: Context, task: TaskId) -> ShareRecord | None:
 
 def find_shares(
     ctx: Context, process: str, wanted: Sequence[tuple[int, str]]
-) -> dict[tuple[int, str], ShareRecord]:
+) -> dict[tuple[int, str], OfferedShare]:
     """Read the shares of these iterations and senders that exist."""
-    found = read_many(ctx, [keys.share(process, *place) for place in wanted], ShareRecord)
-    return {place: record for place, record in zip(wanted, found, strict=True) if record is not None}
+    found = ctx.get_many([keys.share(process, *place) for place in wanted])
+    return {
+        place: OfferedShare.read(raw) for place, raw in zip(wanted, found, strict=True) if raw is not None
+    }
 
 
 def find_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
@@ -124,22 +145,33 @@ def find_creations(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Me
     return _digests(ids, ctx.get_many([keys.creation(process, estimator_id) for estimator_id in ids]))
 
 
-def initial_members(ctx: Context, context: TaskContext) -> Members:
-    """Return the estimators of the initial model with their digests; none where there is no such model."""
-    wanted = context.parameters.initial_model
-    if wanted is None:
+def find_initial(ctx: Context, process: str) -> InitialRecord | None:
+    """Read which model a process started from; None where it started from none."""
+    return read(ctx, keys.initial(process), InitialRecord)
+
+
+def find_initial_trees(ctx: Context, context: TaskContext, ids: Sequence[EstimatorId]) -> Members:
+    """Return the digests of those estimators that are in the model the process started from."""
+    if context.parameters.initial_model is None or not ids:
         return {}
-    found = model_members(ctx, wanted.process, wanted.node)
-    if found.digest != wanted.digest:
-        raise StateError("MODEL_DIGEST", f"the initial model has digest {found.digest}, not {wanted.digest}")
-    return {member.id: member.digest for member in found.estimators}
+    return _digests(ids, ctx.get_many([keys.initialtree(context.process, id_) for id_ in ids]))
 
 
-def next_counter(node: str, head: Head | None, initial: Members) -> int:
+def find_ensemble(ctx: Context, task: TaskId, head: Head) -> Members:
+    """Return the ensemble that a node's last task left, without reading all else of its result."""
+    raw = ctx.get(keys.result(task.process, head.iteration, task.node))
+    if raw is None:
+        return {}
+    members = map(EnsembleMember.from_dict, json.loads(raw)["ensemble"])
+    return {member.id: member.digest for member in members}
+
+
+def next_counter(ctx: Context, context: TaskContext, head: Head | None) -> int:
     """Return the counter of the node's next estimator."""
     if head is not None:
         return head.next_counter
-    return max((member.counter + 1 for member in initial if member.creator == node), default=0)
+    initial = find_initial(ctx, context.process) if context.parameters.initial_model is not None else None
+    return 0 if initial is None else initial.next_counters.get(context.node, 0)
 
 
 def write_share(
@@ -151,6 +183,7 @@ def write_share(
     for estimator in new:
         write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
         write_tree(ctx, keys.sharedtree(process, estimator.id), estimator, context.collection)
+        _write_twin(ctx, task, estimator)
     offered = ShareRecord(
         process=process,
         node=sender,
@@ -171,6 +204,17 @@ def write_share(
         write(ctx, keys.offer(process, estimator_id, sender, iteration), offer)
     sealed = [keys.estimator(process, estimator.id) for estimator in new]
     seal(ctx, _policy(ctx, task), [keys.share(process, iteration, sender), *sealed])
+
+
+def _write_twin(ctx: Context, task: TaskRecord, estimator: Estimator) -> None:
+    """Write the tree's digest beside those of others with the very same tree, under a key nobody else writes.
+
+    A single leaf says nothing about where it comes from.
+    """
+    tree, id_ = estimator.tree, estimator.id
+    if tree.n_internal:
+        twin = TwinRecord(tree.digest, id_, task.iteration, tree.n_internal, ctx.tx_id)
+        write(ctx, keys.twin(task.process, str(tree.digest), id_.creator, id_.counter), twin)
 
 
 def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: CheckedResult) -> Head:

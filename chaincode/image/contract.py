@@ -19,11 +19,11 @@ from chaincode.common import (
 from chaincode.shim import Context, evaluate, submit
 from protocol.agreement.image import Image, check_text
 from protocol.agreement.lifecycle import IMAGE, ImageState, ImageTransition
-from protocol.errors import StateError
+from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
 from protocol.ledger.common import History, Page, ReasonedProvenance
-from protocol.ledger.images import ImageRecord
+from protocol.ledger.images import ImageNameRecord, ImageRecord
 from protocol.ledger.record import LedgerRecord
 
 
@@ -35,7 +35,7 @@ class ImageContract(LedgerContract):
         "ImageRegistered": "a version was registered: name, version, image_id, organisation",
         "ImageRetired": "a version was retired: name, version, organisation",
     }
-    values: ClassVar[dict[str, type[LedgerRecord]]] = {"image": ImageRecord}
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {"image": ImageRecord, "imagename": ImageNameRecord}
 
     @submit
     @allow(Role.DATA_SCIENTIST)
@@ -51,6 +51,7 @@ class ImageContract(LedgerContract):
     ) -> ImageRecord:
         """Register a version of an image; a version is written once.
 
+        A name belongs to the organisation that registered its first version: nobody else adds to it.
         `manifest_digest` is what a registry serves, `image_id` (the digest of the configuration) is what
         runs; both are `sha256:` and 64 lower-case hex digits. Returns the record.
         """
@@ -62,6 +63,8 @@ class ImageContract(LedgerContract):
             repository=repository,
             description=description,
         )
+        image.check_registrable()
+        _claim_name(ctx, name)
         key = keys.image(name, version)
         if ctx.get(key) is not None:
             raise StateError("IMAGE_EXISTS", f"{name} {version} is on the ledger")
@@ -119,6 +122,16 @@ class ImageContract(LedgerContract):
         """List the changes of a version, newest first: `items` of tx, time and value, `bookmark`."""
         _found(ctx, name, version)
         return history_page(ctx, keys.image(name, version), size, bookmark, ImageRecord)
+
+
+def _claim_name(ctx: Context, name: str) -> None:
+    """Return if the name is the caller's organisation's, or becomes it by this first version."""
+    organisation = caller_of(ctx).organisation
+    owned = read(ctx, keys.imagename(name), ImageNameRecord)
+    if owned is None:
+        write(ctx, keys.imagename(name), ImageNameRecord(name, organisation, provenance(ctx)))
+    elif owned.organisation != organisation:
+        raise AccessError("IMAGE_OWNER", f"the name {name} belongs to {owned.organisation}")
 
 
 def _found(ctx: Context, name: str, version: str) -> ImageRecord:

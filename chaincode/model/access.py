@@ -9,7 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from chaincode.common import CallerIdentity, caller_of, provenance, read, time_text, write
+from chaincode.common.calls import initial_model, model_context
 from chaincode.shim import Context
+from protocol.agreement.lifecycle import ProcessState
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
@@ -24,21 +26,23 @@ def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consor
     write(ctx, keys.access(process, node), AccessRecord(process, node, owner, granted, change))
 
 
-def need_access(ctx: Context, process: str, node: str) -> AccessRecord:
-    """Return the access record if the caller's organisation may read the model."""
+def need_access(ctx: Context, process: str, node: str, used_by: str = "") -> None:
+    """Return if the caller's organisation may read the model, by a grant or for a process that runs on it."""
     record = find_access(ctx, process, node)
-    caller = caller_of(ctx)
-    if not has_access(record, caller.organisation, ctx.time):
-        raise AccessError("ACCESS_GRANT", f"{caller.organisation} has no access to the model of {node}")
-    return record
+    organisation = caller_of(ctx).organisation
+    if record.allows(organisation, time_text(ctx.time)):
+        return
+    if used_by and _runs_on(ctx, used_by, process, node, organisation):
+        return
+    raise AccessError("ACCESS_GRANT", f"{organisation} has no access to the model of {node}")
 
 
-def has_access(record: AccessRecord, organisation: str, now: datetime) -> bool:
-    """Whether an organisation may read a model at a time."""
-    if organisation == record.owner:
-        return True
-    found = record.organisations.get(organisation)
-    return found is not None and (found.expires is None or time_text(now) < found.expires)
+def _runs_on(ctx: Context, used_by: str, process: str, node: str, organisation: str) -> bool:
+    """Whether a running process started from the model when this organisation had access to it."""
+    if model_context(ctx, used_by).status is not ProcessState.RUNNING:
+        return False
+    bound = initial_model(ctx, used_by)
+    return (bound.model.process, bound.model.node) == (process, node) and organisation in bound.organisations
 
 
 def find_access(ctx: Context, process: str, node: str) -> AccessRecord:

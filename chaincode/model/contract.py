@@ -151,9 +151,15 @@ class ModelContract(LedgerContract):
         return _model(ctx, process, node)
 
     @evaluate
-    def trees(self, ctx: Context, process: str, node: str, first: int = 0, count: int = 100) -> ModelTrees:
-        """Return trees of a model in base64, in the model's order, `count` of them from `first` on."""
-        access.need_access(ctx, process, node)
+    def trees(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, first: int = 0, count: int = 100, used_by: str = ""
+    ) -> ModelTrees:
+        """Return trees of a model in base64, in the model's order, `count` of them from `first` on.
+
+        `used_by` names a running process that started from this model: who had access to it at the start
+        keeps it for that process, whatever is revoked later.
+        """
+        access.need_access(ctx, process, node, used_by)
         if first < 0 or not 1 <= count <= MAX_PAGE:
             raise RefusalError("BAD_ARGUMENT", f"first is from 0 on and count from 1 to {MAX_PAGE}")
         model = _model(ctx, process, node)

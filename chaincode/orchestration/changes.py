@@ -15,8 +15,8 @@ from chaincode.orchestration.process import (
 from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.plan import Change, ChangeKind
-from protocol.agreement.process import MAX_NODES
 from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
-from chaincode.common.calls import EXECUTION_RECORD
+from chaincode.common.calls import EXECUTION_RECORD, bind_initial
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
@@ -22,7 +22,7 @@ from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.process import Specification
 from protocol.agreement.step import VERSION
-from protocol.errors import AccessError, ProcessError, StateError
+from protocol.errors import ProcessError, StateError
 from protocol.identifiers import check_counter
 from protocol.ledger import keys
 from protocol.ledger.common import ReasonedProvenance
@@ -110,6 +110,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         for organisation in sorted(found.record.accepted):
             digest = str(found.record.specification_digest)
             check_vouched(ctx, organisation, keys.process(process), digest)
+        bind_initial(ctx, found.specification)
         found.change(started=provenance(ctx))
         found.save(ctx)
         self.announce(ctx, "ProcessStarted", {"process": process})
@@ -148,11 +149,9 @@ class OrchestrationContract(Changes, ProcessQueries):
         return found.record
 
     @submit
-    @allow(Role.NODE)
+    @allow(Role.NODE, through=EXECUTION_RECORD)
     def advance(self, ctx: Context, process: str, node: str, iteration: int) -> None:
         """Write that a node has completed an iteration; for execution-record's Complete, not for clients."""
-        if ctx.addressed != EXECUTION_RECORD:
-            raise AccessError("ACCESS_CHAINCODE", f"Advance is for {EXECUTION_RECORD} alone")
         found = Process.load(ctx, process)
         found.need_running()
         plan = found.plan

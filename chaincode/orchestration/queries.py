@@ -143,7 +143,7 @@ def _task_context(
 ) -> TaskContext:
     specification, plan = record.specification, record.plan
     step, first = specification.step_at(iteration)
-    parameters = specification.parameters(node, iteration)
+    parameters = plan.parameters(node, iteration)
     return TaskContext(
         process=record.process,
         status=record.status,

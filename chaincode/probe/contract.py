@@ -2,21 +2,38 @@
 
 import base64
 import hashlib
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from chaincode.common import LedgerContract, Role
+from chaincode.common.contract import guard
 from chaincode.probe.private import PrivateProbe
 from chaincode.shim import Context, KeyValue, RefusalError, composite_key, evaluate, submit
 
 MAX_KEYS = 100_000
 MAX_FILL = 96 * 1024 * 1024
+MAX_WRITTEN = 64 * 1024 * 1024
+WRITERS = (Role.ADMIN, Role.DATA_SCIENTIST, Role.NODE)
 
 
 class Probe(PrivateProbe):
-    """Stores what it is given and tells what it sees; it protects nothing, so never keep anything in it."""
+    """Stores what it is given and tells what it sees; it protects nothing, so never keep anything in it.
+
+    It is for tests: a network has it only where `network/up.sh --probe` asked for it. Who has no role, or
+    only that of an auditor, writes nothing here either.
+    """
 
     name = "probe"
     cooperative = True
+    refusals = LedgerContract.refusals
+    describe = LedgerContract.describe
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, function in self.functions.items():
+            if function.kind == "submit":
+                self.functions[name] = replace(function, call=guard(function.call, WRITERS))
 
     @submit
     def put(self, ctx: Context, key: str, value: bytes) -> None:
@@ -50,8 +67,10 @@ class Probe(PrivateProbe):
 
     @submit
     def put_many(self, ctx: Context, prefix: str, count: int, size: int) -> dict[str, int]:
-        """Write `count` keys `prefix000000...`, each with a value of `size` bytes."""
+        """Write `count` keys `prefix000000...`, each with a value of `size` bytes, 64 MiB in all at most."""
         _check_count(count)
+        if not 1 <= size <= MAX_WRITTEN // count:
+            raise RefusalError("BAD_ARGUMENT", f"size must be 1 to {MAX_WRITTEN // count} for {count} keys")
         for key in _keys(prefix, count):
             ctx.put(key, _fill(key, size))
         return {"written": count}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from . import contract_api
 from .arguments import Parameter, decode, parameters_of
 from .context import Context
 from .errors import RefusalError, ShimError, StreamError, encode_error
@@ -97,6 +98,8 @@ class Contract:
 
     def _call(self, ctx: Context) -> Any:
         name = ctx.arguments[0].decode("utf-8", "replace") if ctx.arguments else ""
+        if name == contract_api.FUNCTION:
+            return contract_api.describe(self)
         function = self.functions.get(name)
         if function is None:
             raise RefusalError(

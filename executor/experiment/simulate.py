@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FITS = ("plain", "balanced", "extra", "undersampled", "regressor")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
-ATTACKS = ("zero", "noise", "mimic", "one")
+ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "shadow")
 NONE = "none"
 
 
@@ -55,8 +55,8 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @several("--fit", type=click.Choice(FITS), help="How trees are trained. [default: balanced]")
 @several("--ranking", type=click.Choice(RANKINGS), help="What GET_TOP goes by. [default: kernel]")
 @several("--threshold", type=NumberOr("home"), help="Score above which a row is anomalous. [default: 0.3]")
-@several("--quota", type=NumberOr(NONE), help="Trees per origin, in multiples of an equal part. [default: 2]")
-@several("--vote-cap", type=NumberOr(NONE), help="Greatest share of the vote per origin. [default: 0.1]")
+@several("--quota", type=NumberOr(NONE), help="Places of an organisation, in equal parts. [default: 2]")
+@several("--vote-cap", type=NumberOr(NONE), help="Greatest vote of another organisation. [default: 0.25]")
 @several("--home-check/--no-home-check", default=None, help="Try foreign trees on the own rows first.")
 @several("--n-new", type=click.IntRange(1, 10_000), help="Trees per FIT. [default: 10]")
 @several("--n-max", type=click.IntRange(1, 10_000), help="Trees a node holds. [default: 50]")

@@ -145,6 +145,6 @@ def _state(task: NextTask, session: NodeSession) -> bytes | None:
 
 def _initial_state(context: TaskContext, session: NodeSession, initial: InitialModel) -> StateRecord:
     """Build the state a first task starts from when the process starts from a published model."""
-    trees = session.ledger.models.trees(initial.process, initial.node)
+    trees = session.ledger.models.trees(initial.process, initial.node, used_by=context.process)
     model = [shared.decode(context.limits) for shared in trees]
     return StateRecord.initial(context.task, context.parameters.agreed.seed, model)

@@ -124,7 +124,8 @@ class TaskRelay:
         found = self._decoded(self.ledger.execution.estimators(self.id.process, ids).estimators)
         initial = self.context.parameters.initial_model
         if len(found) < len(ids) and initial is not None:
-            found = self._decoded(self.ledger.models.trees(initial.process, initial.node)) | found
+            trees = self.ledger.models.trees(initial.process, initial.node, used_by=self.id.process)
+            found = self._decoded(trees) | found
         lost = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
         if lost:
             raise StateError("ESTIMATOR_UNKNOWN", f"{', '.join(lost[:5])} is offered and not on the ledger")

@@ -32,6 +32,7 @@ from protocol.broker.exit_codes import LearnerExit
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId
+from protocol.task.possession import prove_possession
 from protocol.task.result import TaskResult
 
 _NAME_LENGTH, _NAME_DIGITS = 100, 16
@@ -73,13 +74,13 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     began, task = time.monotonic(), plan.task.id
     key = bytearray(os.urandom(KEY_BYTES))
     try:
-        opening = plan.opening(SigningKey(bytes(key)).verify_key)
+        opening, proof = _commit(plan, SigningKey(bytes(key)))
         name = container_name(session.labels, task)
         session.check_going_on()
         session.store.begin(
             Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL])
         )
-        relay, opened, learner_seconds = _open_and_run(plan, opening, session, key, name, tell)
+        relay, opened, learner_seconds = _open_and_run(plan, opening, proof, session, key, name, tell)
     finally:
         key[:] = bytes(len(key))
     session.store.ended()
@@ -91,9 +92,16 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     return TaskSummary(task, relay.result, transactions, block, seconds, learner_seconds)
 
 
+def _commit(plan: TaskPlan, key: SigningKey) -> tuple[Opening, bytes]:
+    """Return what the task commits to, and the proof that this node holds the key it names."""
+    opening = plan.opening(key.verify_key)
+    return opening, prove_possession(key, plan.task.id, plan.context.organisation, opening)
+
+
 def _open_and_run(  # noqa: PLR0917
     plan: TaskPlan,
     opening: Opening,
+    proof: bytes,
     session: NodeSession,
     key: bytearray,
     name: str,
@@ -103,7 +111,7 @@ def _open_and_run(  # noqa: PLR0917
     seconds = min(session.seconds, float(plan.context.task_seconds))
     with laid_out(plan, session.store) as directory:
         tell("opening the task")
-        opened = session.ledger.execution.open_task(plan.task.id, opening).receipt
+        opened = session.ledger.execution.open_task(plan.task.id, opening, proof).receipt
         relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
         try:
             return relay, opened, _run_container(session, relay, directory, key, name)

@@ -57,11 +57,11 @@ def show(process: str, node: str, as_json: bool, caller: Caller) -> None:
         organisations = ledger.orchestration.model_context(process).nodes
     members = members_of(record)
     cap = output.vote_cap(specification_of(agreed), record)
-    parts = output.contributions(members, organisations, cap)
+    parts = output.contributions(node, members, organisations, cap)
     if as_json:
         click.echo(json.dumps({**record.to_dict(), "contributions": [part.to_dict() for part in parts]}))
     else:
-        echo(output.model_text(record, parts))
+        echo(output.model_text(record, parts, cap))
 
 
 @model.command()

@@ -23,9 +23,9 @@ from learning.errors import ParameterError
 from learning.options import from_step
 from learning.parameters import Parameters
 from learning.predict import Predictor
-from learning.robust import vote_weights
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepParameters
+from protocol.defence import NOBODY, Membership, vote_weights
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId
@@ -48,15 +48,19 @@ class Voting:
     threshold: float
     vote: str
     vote_cap: float | None
+    members: Membership = NOBODY
+    """Who belongs to which organisation: the cap is on organisations."""
 
     @classmethod
-    def of(cls, parameters: Parameters) -> Self:
+    def of(cls, parameters: Parameters, members: Membership) -> Self:
         """Take it from a process's parameters."""
-        return cls(parameters.threshold, parameters.vote, parameters.vote_cap)
+        return cls(parameters.threshold, parameters.vote, parameters.vote_cap, members)
 
     def parameters(self) -> Parameters:
         """Return the parameters that vote like this."""
-        return Parameters(threshold=self.threshold, vote=self.vote, vote_cap=self.vote_cap)
+        return Parameters(
+            threshold=self.threshold, vote=self.vote, vote_cap=self.vote_cap, members=self.members
+        )
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,13 @@ class Model:
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weight of each tree in the vote, in the order of ids."""
-        return vote_weights(self.ensemble.estimators, self.voting.vote_cap)
+        voting = self.voting
+        return np.array(vote_weights(self.terms.node, voting.members, self.ensemble.ids, voting.vote_cap))
 
     @property
     def predictor(self) -> Predictor:
         """The ensemble ready to predict, as the nodes use it."""
-        return predictor(self.ensemble, self.voting.parameters())
+        return predictor(self.terms.node, self.ensemble, self.voting.parameters())
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row: the weighted mean of probabilities, or of decisions for majority."""
@@ -153,7 +158,7 @@ def assemble(
 ) -> Model:
     """Put a model together from the answers of the ledger, or refuse them."""
     terms = terms_of(record, agreed, task)
-    limits = agreed.specification.parameters(record.node, record.iteration).agreed.limits
+    limits = agreed.plan.parameters(record.node, record.iteration).agreed.limits
     return Model(terms, Ensemble(check_trees(members_of(record), trees, limits)))
 
 
@@ -161,7 +166,7 @@ def terms_of(record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence) -> 
     """Return what the answers of the ledger say of a model without its trees, or refuse them."""
     members_of(record)
     specification = specification_of(agreed)
-    parameters = specification.parameters(record.node, record.iteration)
+    parameters = agreed.plan.parameters(record.node, record.iteration)
     check_signed(record, task, parameters.digest)
     return ModelTerms(
         record.process,
@@ -174,7 +179,7 @@ def terms_of(record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence) -> 
         parameters.digest,
         parameters.agreed.schema_digest,
         parameters.agreed.limits.n_features,
-        _voting(parameters.agreed),
+        _voting(parameters.agreed, Membership.of(agreed.plan.members(record.iteration))),
     )
 
 
@@ -222,9 +227,9 @@ def _decoded(shared: SharedEstimator, limits: TreeLimits) -> Estimator:
         raise altered(f"the tree of {shared.id} is refused: {error.cause}") from error
 
 
-def _voting(parameters: StepParameters) -> Voting:
+def _voting(parameters: StepParameters, members: Membership) -> Voting:
     try:
-        return Voting.of(from_step(parameters))
+        return Voting.of(from_step(parameters), members)
     except ParameterError as error:
         raise ModelError(
             "MODEL_OPTIONS",

@@ -15,6 +15,7 @@ from executor.model.errors import ModelError, altered
 from executor.user_files import parse_json
 from learning.ensemble import Ensemble
 from protocol.agreement.schema import FeatureSchema
+from protocol.defence import Membership
 from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
@@ -79,7 +80,12 @@ def terms_dict(terms: ModelTerms) -> dict[str, Any]:
         "parameters_digest": str(terms.parameters_digest),
         "schema_digest": str(terms.schema_digest),
         "n_features": terms.n_features,
-        "voting": {"threshold": voting.threshold, "vote": voting.vote, "vote_cap": voting.vote_cap},
+        "voting": {
+            "threshold": voting.threshold,
+            "vote": voting.vote,
+            "vote_cap": voting.vote_cap,
+            "organisations": dict(voting.members.nodes),
+        },
     }
 
 
@@ -136,7 +142,7 @@ def _model(record: Mapping[str, Any]) -> Model:
         Digest.parse(record["parameters_digest"]),
         Digest.parse(record["schema_digest"]),
         record["n_features"],
-        Voting(voting["threshold"], voting["vote"], voting["vote_cap"]),
+        Voting(voting["threshold"], voting["vote"], voting["vote_cap"], _membership(voting["organisations"])),
     )
     terms.voting.parameters()
     model = Model(terms, Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]))
@@ -144,6 +150,10 @@ def _model(record: Mapping[str, Any]) -> Model:
     if found != model.digest:
         raise altered(f"its trees give the digest {found}, and it says {model.digest}")
     return model
+
+
+def _membership(record: Mapping[str, Any]) -> Membership:
+    return Membership.of({parse_node(node): parse_organisation(name) for node, name in record.items()})
 
 
 def _schema(record: Mapping[str, Any]) -> FeatureSchema | None:

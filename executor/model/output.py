@@ -12,6 +12,7 @@ from experiments.pages import plain
 from learning.errors import ParameterError
 from learning.options import from_step
 from protocol.agreement.process import Specification
+from protocol.defence import Membership, vote_weights
 from protocol.ledger.common import HistoryEntry
 from protocol.ledger.models import AccessRecord, ModelBrief, ModelRecord
 
@@ -32,7 +33,7 @@ class Contribution:
 
 
 def vote_cap(specification: Specification, record: ModelRecord) -> float | None:
-    """Return the cap on an origin's vote that the process agreed on; none for another learner's options."""
+    """Return the cap on another organisation's vote that the process has; none with another's options."""
     step, _ = specification.step_at(record.iteration)
     try:
         return from_step(step.parameters_of(record.node)).vote_cap
@@ -41,14 +42,15 @@ def vote_cap(specification: Specification, record: ModelRecord) -> float | None:
 
 
 def contributions(
-    members: Members, organisations: Mapping[str, str], cap: float | None
+    node: str, members: Members, organisations: Mapping[str, str], cap: float | None
 ) -> list[Contribution]:
     """Count a model's trees by origin, the biggest contribution first, with each one's part of the vote."""
-    sizes = Counter(id_.creator for id_, _ in members)
-    total = len(members)
-    weights = {
-        origin: size if cap is None else min(float(size), cap * total) for origin, size in sizes.items()
-    }
+    ids = [id_ for id_, _ in members]
+    sizes = Counter(id_.creator for id_ in ids)
+    total = len(ids)
+    weights = dict.fromkeys(sizes, 0.0)
+    for id_, weight in zip(ids, vote_weights(node, Membership.of(organisations), ids, cap), strict=True):
+        weights[id_.creator] += weight
     whole = sum(weights.values())
     return [
         Contribution(origin, organisations.get(origin, "?"), size, size / total, weights[origin] / whole)
@@ -56,7 +58,18 @@ def contributions(
     ]
 
 
-def model_text(record: ModelRecord, parts: Sequence[Contribution]) -> str:
+def vote_line(owner: str, parts: Sequence[Contribution], cap: float | None) -> str:
+    """Say how much of the vote the strongest other organisation has, and how much it may have."""
+    shares: dict[str, float] = {}
+    for part in parts:
+        shares[part.organisation] = shares.get(part.organisation, 0.0) + part.vote
+    others = [(share, name) for name, share in sorted(shares.items()) if name != owner]
+    share, name = max(others, default=(0.0, "none"))
+    most = "not capped" if cap is None else f"at most {plain(cap)}"
+    return f"vote        of another organisation {most}; here {plain(share)}, {name}"
+
+
+def model_text(record: ModelRecord, parts: Sequence[Contribution], cap: float | None) -> str:
     """Return the record of a model in lines, and the table of its origins."""
     published = record.published
     lines = [
@@ -67,6 +80,7 @@ def model_text(record: ModelRecord, parts: Sequence[Contribution]) -> str:
         f"result      {record.result}",
         f"published   {plain_text(published.time)} by {plain_text(published.identity)},"
         f" transaction {plain_text(published.tx)}",
+        plain_text(vote_line(record.owner, parts, cap)),
         *(
             f"metric      {plain_text(name)} {plain_text(value)}"
             for name, value in sorted(record.metrics.items())

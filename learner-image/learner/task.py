@@ -1,6 +1,6 @@
 """Which task this is: what the broker says, checked against what the task commits to on the ledger."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
@@ -11,6 +11,7 @@ from protocol.agreement.parameters import InitialModel, TaskParameters
 from protocol.agreement.step import StepKind
 from protocol.broker.answers import TaskAnswer
 from protocol.broker.messages import Request, Verb
+from protocol.defence import NOBODY
 from protocol.digest import Digest
 from protocol.signing import SigningKey, VerifyKey
 from protocol.task.opening import Opening, TaskId, statement
@@ -61,7 +62,7 @@ def _read(said: TaskAnswer) -> Task:
         Exit.TASK,
         "the feature schema of the parameters is not the one the task commits to",
     )
-    parameters = options.from_step(agreed)
+    parameters = replace(options.from_step(agreed), members=record.members or NOBODY)
     scaled = len(parameters.kernel.mu)
     need(
         scaled in (0, agreed.limits.n_features),

@@ -3,13 +3,18 @@
 # each, committed by a majority. The id of the image that serves it is in the package's label, where the organisation's
 # own peer reports it, and in the definition's version, where every organisation approves it.
 
-# NAME:PORT, the port inside the organisation's chaincode container.
-CHAINCODES=(probe:9001 image:9002 orchestration:9003 execution-record:9004 model:9005)
+# NAME:PORT, the port inside the organisation's chaincode container. The probe protects nothing: it is deployed where asked for.
+CHAINCODES=(image:9002 orchestration:9003 execution-record:9004 model:9005)
 readonly CHAINCODES CHAINCODE_VERSION=0.1.0
 # For how many blocks a confidential process may have its trees kept, beside for good.
 readonly CONFIDENTIAL_BLOCKS=${ATTESTREE_CONFIDENTIAL_BLOCKS-1000 100000}
 
-chaincodes() { printf '%s\n' "${CHAINCODES[@]%%:*}"; }
+chaincode_ports() {
+  printf '%s\n' "${CHAINCODES[@]}"
+  [ "$PROBE" != yes ] || echo probe:9001
+}
+
+chaincodes() { chaincode_ports | sed 's/:.*//'; }
 
 image_id() { docker image inspect -f '{{.Id}}' "$1" | sed 's/^sha256://'; } # IMAGE
 
@@ -22,7 +27,7 @@ package_chaincodes() {
   dir=$(org_dir "$org")
   served_by=$(image_id "$2")
   mkdir -p "$dir/packages"
-  for entry in "${CHAINCODES[@]}"; do
+  for entry in $(chaincode_ports); do
     name=${entry%%:*} port=${entry##*:}
     id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$served_by" --address "chaincode.$org:$port" \
       --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")

@@ -9,6 +9,7 @@
 #   NETWORK_ID               tells this network's volumes from those of an earlier one of the same name
 #   PORTS                    the first digits of every published port; what the environment says, until settings are used
 #   SERVICE_UID SERVICE_GID  whom the services run as
+#   PROBE                    yes where the probe contract is deployed, which is for tests and benchmarks
 
 # A command that fails within $(...) ends it there too.
 shopt -s inherit_errexit
@@ -114,7 +115,7 @@ use_settings() {
   local name value
   while IFS='=' read -r name value; do
     case $name in
-      ORGS | ORDERERS | NODES | NETWORK_ID | PORTS | SERVICE_UID | SERVICE_GID) declare -gr "$name=$value" ;;
+      ORGS | ORDERERS | NODES | NETWORK_ID | PORTS | SERVICE_UID | SERVICE_GID | PROBE) declare -gr "$name=$value" ;;
     esac
   done <<<"$1"
 }

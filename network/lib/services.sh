@@ -5,7 +5,7 @@
 # whether the images are official or built.
 write_network_settings() {
   printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "NODES=$NODES" "IMAGES=$1" "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" \
-    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "CHAINCODE_IMAGE=$2" >"$STATE/network.env.new"
+    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "PROBE=$PROBE" "CHAINCODE_IMAGE=$2" >"$STATE/network.env.new"
   mv "$STATE/network.env.new" "$STATE/network.env"
 }
 

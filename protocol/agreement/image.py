@@ -65,6 +65,13 @@ class Image:
         found = Fields(record, "an image", _FIELDS)
         return cls.parse(**{name: found.text(name) for name in _FIELDS})
 
+    def check_registrable(self) -> None:
+        """Return if what is registered can be an image; what is on a ledger already is read as it is."""
+        if self.manifest_digest == self.image_id:
+            raise ImageError(
+                "IMAGE_ONE_DIGEST", f"{self.image_id} is given as manifest digest and as image id"
+            )
+
     @property
     def by_digest(self) -> str:
         """What an engine pulls: the repository and the digest of the manifest, no tag."""

@@ -5,8 +5,13 @@ from typing import Self
 
 from protocol import canonical
 from protocol.agreement.step import AGREED, MAX_ITERATIONS, StepKind, StepParameters, read_kind
+from protocol.defence import Membership
 from protocol.digest import Digest
+from protocol.errors import ProcessError
 from protocol.fields import AgreementFields, Fields
+from protocol.identifiers import parse_node, parse_organisation
+
+MAX_NODES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,13 @@ class TaskParameters:
     iterations: int
     synchronous: bool
     initial_model: InitialModel | None
+    members: Membership | None = None
+    """Who belongs to which organisation, on which the defence counts; none in a process of version 1."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
         """Accept the record that a task commits to."""
-        found = Fields(record, "the parameters", (*AGREED, *_PLACE))
+        found = Fields(record, "the parameters", (*AGREED, *_PLACE), ("members",))
         initial = found["initial_model"]
         return cls(
             StepParameters.from_dict({name: found[name] for name in AGREED}),
@@ -57,11 +64,12 @@ class TaskParameters:
             found.whole("iterations", 1, MAX_ITERATIONS),
             found.flag("synchronous"),
             None if initial is None else InitialModel.from_dict(initial),
+            read_members(found["members"]) if "members" in found else None,
         )
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record."""
-        return {
+        record: dict[str, canonical.Record] = {
             **self.agreed.to_dict(),
             "step": self.step,
             "kind": self.kind.value,
@@ -70,11 +78,23 @@ class TaskParameters:
             "synchronous": self.synchronous,
             "initial_model": None if self.initial_model is None else self.initial_model.to_dict(),
         }
+        if self.members is not None:
+            record["members"] = dict(self.members.nodes)
+        return record
 
     @property
     def digest(self) -> Digest:
         """The parameter hash."""
         return canonical.digest(self.to_dict())
+
+
+def read_members(record: object) -> Membership:
+    """Accept nodes with their organisations, or raise."""
+    if not isinstance(record, dict) or not 1 <= len(record) <= MAX_NODES:
+        raise ProcessError("PROCESS_NODES", f"nodes is not an object of 1 to {MAX_NODES} nodes")
+    return Membership.of(
+        {parse_node(node): parse_organisation(record[node]) for node in sorted(record, key=str)}
+    )
 
 
 _PLACE = ("step", "kind", "first_iteration", "iterations", "synchronous", "initial_model")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from protocol.agreement.image import ImagePin
+from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
 from protocol.agreement.topology import Schedule, Topology
@@ -111,6 +112,19 @@ class Plan:
     def active(self, iteration: int) -> tuple[str, ...]:
         """Return the nodes that take part in an iteration, ascending."""
         return tuple(node for node in sorted(self.nodes) if self.is_active(node, iteration))
+
+    def members(self, iteration: int) -> dict[str, str]:
+        """Return every node that takes or took part by an iteration, with its organisation.
+
+        Who left stays a member: its estimators are still held, and quotas that grew with each leave would
+        reward those who drive others out.
+        """
+        known = (node for node in sorted(self.nodes) if self._spans[node][0][0] <= iteration)
+        return {node: self.nodes[node] for node in known}
+
+    def parameters(self, node: str, iteration: int) -> TaskParameters:
+        """Return what a node's task in an iteration depends on."""
+        return self.specification.parameters(node, iteration, self.members(iteration))
 
     def has_left(self, node: str) -> int | None:
         """Return the iteration from which a node is gone, or None while it stays to the end."""

@@ -13,17 +13,17 @@ from typing import Any, Self
 from protocol import canonical
 from protocol.agreement import collections
 from protocol.agreement.image import ImagePin
-from protocol.agreement.parameters import InitialModel, TaskParameters
+from protocol.agreement.parameters import InitialModel, TaskParameters, read_members
 from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step
 from protocol.agreement.topology import Schedule, Topology
+from protocol.defence import Membership
 from protocol.digest import Digest
 from protocol.errors import EncodingError, ProcessError
 from protocol.fields import AgreementFields
-from protocol.identifiers import parse_node, parse_organisation
+from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
 
 MAX_ORGANISATIONS = 256
-MAX_NODES = 1_000
 MAX_STEPS = 32
 MAX_CHANGES = 1_000
 DEFAULT_TASK_SECONDS = 3_600
@@ -73,7 +73,7 @@ class Specification:
             found.process(),
             _description(found, version),
             _organisations(found.items("organisations", MAX_ORGANISATIONS)),
-            _nodes(found["nodes"]),
+            read_members(found["nodes"]).organisations,
             _schedule(found),
             tuple(Step.from_dict(step, version) for step in found.items("steps", MAX_STEPS)),
             None if initial is None else InitialModel.from_dict(initial),
@@ -144,12 +144,22 @@ class Specification:
             first += step.iterations
         raise ProcessError("PROCESS_STEPS", f"iteration {iteration} is beyond the last, {first - 1}")
 
-    def parameters(self, node: str, iteration: int) -> TaskParameters:
-        """Return what a node's task in an iteration depends on."""
+    def parameters(
+        self, node: str, iteration: int, members: Mapping[str, str] | None = None
+    ) -> TaskParameters:
+        """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
         agreed = step.parameters_of(node)
+        counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
-            agreed, step.name, step.kind, first, step.iterations, step.synchronous, self.initial_model
+            agreed,
+            step.name,
+            step.kind,
+            first,
+            step.iterations,
+            step.synchronous,
+            self.initial_model,
+            counted if self.version > 1 else None,
         )
 
     def to_dict(self) -> dict[str, canonical.Record]:
@@ -226,12 +236,6 @@ def _organisations(names: list[Any]) -> tuple[str, ...]:
         if ordered.count(name) > 1:
             raise ProcessError("PROCESS_CONSORTIUM", f"{name} is named twice")
     return ordered
-
-
-def _nodes(record: object) -> dict[str, str]:
-    if not isinstance(record, dict) or not 1 <= len(record) <= MAX_NODES:
-        raise ProcessError("PROCESS_NODES", f"nodes is not an object of 1 to {MAX_NODES} nodes")
-    return {parse_node(node): parse_organisation(record[node]) for node in sorted(record, key=str)}
 
 
 def _schedule(found: AgreementFields) -> Schedule:

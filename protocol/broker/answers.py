@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from protocol.agreement.process import MAX_NODES
+from protocol.agreement.parameters import MAX_NODES
 from protocol.broker import frames
 from protocol.broker.messages import ANSWERS, Answer, Verb
 from protocol.errors import DataError, FrameError

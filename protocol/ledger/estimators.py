@@ -111,6 +111,19 @@ class CreationRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class TwinRecord(LedgerRecord):
+    """That a creator shared a tree: others who share the very same one stand beside it."""
+
+    versioned: ClassVar[bool] = True
+
+    digest: Annotated[Digest, "SHA-256 of the tree's bytes"]
+    id: Annotated[EstimatorId, "under which id it was shared"]
+    iteration: Annotated[int, "the iteration of the task that shared it"]
+    n_internal: Annotated[int, "how many splits it has: small trees may be equal by chance"]
+    tx: Annotated[str, "the transaction that shared it; the order of blocks says who was first"]
+
+
+@dataclass(frozen=True, slots=True)
 class OfferRecord(LedgerRecord):
     """That a share offered an estimator."""
 
@@ -174,3 +187,4 @@ class Lineage(LedgerRecord):
     bookmark: Annotated[str, "where the next page of offers begins; empty after the last"]
     taken: Annotated[tuple[Taker, ...], "who took it from these offers"]
     models: Annotated[tuple[str, ...], "the nodes whose published models hold it"]
+    twins: Annotated[tuple[TwinRecord, ...], "other estimators of the process with the very same tree"]

@@ -10,6 +10,17 @@ from protocol.ledger.record import LedgerRecord
 
 
 @dataclass(frozen=True, slots=True)
+class ImageNameRecord(LedgerRecord):
+    """Whose an image's name is: its versions are registered by the organisation that registered the first."""
+
+    versioned: ClassVar[bool] = True
+
+    name: Annotated[str, "the image's name"]
+    organisation: Annotated[str, "the MSP id of its owner"]
+    by: Annotated[Provenance, "who registered its first version"]
+
+
+@dataclass(frozen=True, slots=True)
 class ImageRecord(LedgerRecord):
     """A version of an image, written once and perhaps retired."""
 

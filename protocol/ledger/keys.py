@@ -43,6 +43,11 @@ def image(name: str, version: str) -> str:
     return _build("image", name, version)
 
 
+def imagename(name: str) -> str:
+    """The key of the organisation that an image's name belongs to."""
+    return _build("imagename", name)
+
+
 def process(process: str) -> str:
     """The key of a process."""
     return _build("process", process)
@@ -106,6 +111,21 @@ def offer(process: str, estimator_id: EstimatorId, sender: str, iteration: int) 
 def taken(process: str, sender: str, iteration: int, node: str, reading: int) -> str:
     """The key of what a node took from the share of a sender's iteration when it read it, for lineage."""
     return _build("taken", process, sender, iteration, node, reading)
+
+
+def twin(process: str, digest: str, creator: str, counter: int) -> str:
+    """The key of the fact that a creator shared the tree of a digest, beside others who shared the same."""
+    return _build("twin", process, digest, creator, counter)
+
+
+def initial(process: str) -> str:
+    """The key of the model that a process started from."""
+    return _build("initial", process)
+
+
+def initialtree(process: str, estimator_id: EstimatorId) -> str:
+    """The key of the digest of an estimator of the model that a process started from."""
+    return _build("initialtree", process, estimator_id.creator, estimator_id.counter)
 
 
 def refusal(process: str, node: str, iteration: int, attempt: int) -> str:
@@ -216,6 +236,7 @@ _KIND_OF_PART = {
 
 KINDS: dict[str, tuple[str, ...]] = {
     "image": ("name", "version"),
+    "imagename": ("name",),
     "process": ("process",),
     "progress": ("process", "node"),
     "task": ("process", "node", "iteration"),
@@ -229,6 +250,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "creation": ("process", "creator", "counter"),
     "offer": ("process", "creator", "counter", "sender", "iteration"),
     "taken": ("process", "sender", "iteration", "node", "reading"),
+    "twin": ("process", "digest", "creator", "counter"),
+    "initial": ("process",),
+    "initialtree": ("process", "creator", "counter"),
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
     "access": ("process", "node"),

@@ -97,6 +97,13 @@ class AccessRecord(LedgerRecord):
     organisations: Annotated[dict[str, Grant], "by organisation, until when and by whom"]
     change: Annotated[AccessChange, "what changed last"]
 
+    def allows(self, organisation: str, now: str) -> bool:
+        """Whether an organisation may read the model at a time of the ledger."""
+        if organisation == self.owner:
+            return True
+        found = self.organisations.get(organisation)
+        return found is not None and (found.expires is None or now < found.expires)
+
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord(LedgerRecord):

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 
 from protocol.agreement.lifecycle import TaskState
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Signed
@@ -38,6 +39,7 @@ class TaskRecord(LedgerRecord):
     after: Annotated[TaskState, "the state this attempt followed; absent for the first"] = TaskState.ABSENT
     image: Annotated[ImageVersion | None, "the image, null for a refusal before opening"] = None
     opening: Annotated[Opening | None, "the commitment (docs/formats/task-v1.md)"] = None
+    proof: Annotated[str | None, "the key's signature over the opening, in hex: its holder opened it"] = None
     inputs_digest: Annotated[
         Digest | None, "the digest of state and data that the task's signatures cover"
     ] = None
@@ -209,6 +211,28 @@ class TaskKeyRecord(LedgerRecord):
     node: Annotated[str, "the node"]
     iteration: Annotated[int, "the iteration"]
     attempt: Annotated[int, "which launch"]
+
+
+@dataclass(frozen=True, slots=True)
+class InitialRecord(LedgerRecord):
+    """The published model that a process started from, as it was and to whom it was open at the start."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    model: Annotated[InitialModel, "process, node and digest of the model"]
+    organisations: Annotated[tuple[str, ...], "the consortium at the start: who may read it while it runs"]
+    next_counters: Annotated[dict[str, int], "by creator, the counter that follows those of the model"]
+    by: Annotated[Provenance, "who started the process"]
+
+
+@dataclass(frozen=True, slots=True)
+class InitialTreeRecord(LedgerRecord):
+    """That an estimator is in the model that a process started from."""
+
+    versioned: ClassVar[bool] = True
+
+    digest: Annotated[Digest, "SHA-256 of the tree's bytes"]
 
 
 @dataclass(frozen=True, slots=True)

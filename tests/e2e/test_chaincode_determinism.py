@@ -28,12 +28,13 @@ from support.federation import nodes
 from support.player import EXECUTION, MODEL, N_MAX, N_NEW, N_SHARE, Player
 
 from chaincode.registry import contract
+from protocol.task.result import ensemble_digest
 
 ORCHESTRATION = "orchestration"
 CHAINCODES = ("image", ORCHESTRATION, EXECUTION, MODEL)
 FUNCTIONS = [(name, function) for name in CHAINCODES for function in sorted(contract(name).functions)]
-# Orchestration lets execution-record call it and nobody else; what it does is part of Complete's answers.
-NOT_FOR_CLIENTS = {(ORCHESTRATION, "Advance")}
+# Some functions are for another chaincode to call; what they do is part of Complete's and Start's answers.
+NOT_FOR_CLIENTS = {(ORCHESTRATION, "Advance"), (EXECUTION, "BindInitial")}
 # Peers refuse a proposal whose time is 15 minutes off, so a task that is to expire must be short.
 TASK_SECONDS, AHEAD = 300, 600
 
@@ -132,8 +133,23 @@ def live_round(life: Life, process: str) -> list[Player]:
 def live_model(life: Life, player: Player) -> None:
     call, options = player.call_publish()
     life.submit(player.member, *call, **options)
+    live_start_from_model(life, player)
     life.submit(scientist1, MODEL, "Grant", player.process, player.node, "Org9MSP", "2099-01-01T00:00:00Z")
     life.submit(admin1, MODEL, "Revoke", player.process, player.node, "Org9MSP")
+
+
+def live_start_from_model(life: Life, player: Player) -> None:
+    process, digest = unique("process"), str(ensemble_digest(list(player.ensemble.items())))
+    owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in nodes()}
+    model = {"process": player.process, "node": player.node, "digest": digest}
+    context = auditor1.evaluate(ORCHESTRATION, "TaskContext", player.process, player.node, 0)
+    made = specification(process, context["image"]["version"], owners) | {"initial_model": model}
+    life.submit(scientist1, ORCHESTRATION, "Create", made)
+    for member in (admin1, scientist2):
+        life.submit(member, ORCHESTRATION, "Accept", process)
+    life.submit(admin2, ORCHESTRATION, "Start", process)
+    life.ask(auditor1, EXECUTION, "InitialModel", process)
+    life.ask(admin1, EXECUTION, "BindInitial", process, model, ["Org1MSP"])
 
 
 def read_everything(life: Life, player: Player) -> None:
@@ -155,6 +171,8 @@ def read_everything(life: Life, player: Player) -> None:
         (EXECUTION, "Standing", process, node),
         (EXECUTION, "LastResult", process, node),
         (EXECUTION, "Estimator", process, tree),
+        (EXECUTION, "Digests", process, [tree, f"{node}/0009"]),
+        (EXECUTION, "Twins", process),
         (EXECUTION, "Estimators", process, [tree, f"{node}/0009"]),
         (EXECUTION, "Lineage", process, tree),
         (EXECUTION, "History", "task", [process, node, "0"]),

@@ -1,10 +1,13 @@
 """The execution record on live peers: a whole round, what an auditor reads of it, and who is refused."""
 
+from dataclasses import replace
+
 import pytest
 from support.channel import DIGESTS, admin1, admin2, auditor1, auditor2, scientist1, scientist2
 from support.federation import node_of, nodes, running_process
 from support.player import EXECUTION, N_NEW, N_SHARE, Player, fitted
 
+from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 
@@ -89,13 +92,14 @@ def test_b3_b4_other_keys_are_refused(opened: list[Player]) -> None:
 
 def test_b12_weak_and_used_keys_are_refused(opened: list[Player]) -> None:
     player = Player(opened[0].member, running_process(iterations=1))
-    call = list(player.call_open())
-    call[-1] |= {"public_key": "ed25519:" + 64 * "0"}
-    assert player.member.code(*call) == "KEY_WEAK"
-    call[-1] |= {"public_key": str(opened[0].key.verify_key)}
-    assert player.member.code(*call) == "KEY_USED"
-    call[-1] |= {"public_key": str(player.key.verify_key), "image_id": DIGESTS[9]}
-    assert player.member.code(*call) == "IMAGE_MISMATCH"
+    *call, opening, proof = player.call_open()
+    weak = opening | {"public_key": "ed25519:" + 64 * "0"}
+    assert player.member.code(*call, weak, proof) == "KEY_WEAK"
+    again = Player(player.member, player.process, key=opened[0].key)
+    assert again.member.code(*again.call_open()) == "KEY_USED"
+    player.commitment = replace(player.commitment, image_id=Digest.parse(DIGESTS[9]))
+    another = (player.commitment.to_dict(), player.proof().hex())
+    assert player.member.code(*call, *another) == "IMAGE_MISMATCH"
     player.member.submit(
         EXECUTION, "Refuse", player.process, player.node, 0, "IMAGE_MISMATCH", {"found": DIGESTS[9]}
     )
@@ -140,7 +144,7 @@ def test_d15_a_forged_creator_is_refused(opened: list[Player]) -> None:
     first, second = opened
     forged = Estimator(EstimatorId(second.node, 0), fitted(first.node)[0].tree)
     call, options = first.call_share((forged,))
-    assert first.member.code(*call, **options) == "ESTIMATOR_UNKNOWN"
+    assert first.member.code(*call, **options) == "ESTIMATOR_NOT_HELD"
     counter = Estimator(EstimatorId(first.node, N_NEW), fitted(first.node)[0].tree)
     call, options = first.call_share((counter,))
     assert first.member.code(*call, **options) == "ESTIMATOR_COUNTER"

@@ -39,17 +39,17 @@ def test_registered_version_is_read_by_another_organisation_with_its_provenance(
 
 
 def test_list_is_paged_and_filtered(version: str) -> None:
-    mine = [unique("1") for _ in range(3)]
+    theirs, mine = "org3/learner", [unique("1") for _ in range(3)]
     # By an organisation that registers little else, or there would be hundreds of pages.
     for made in mine:
-        Member("org3", "data-scientist").submit("image", "Register", IMAGE, made, *DIGESTS[1:3], REPOSITORY)
+        Member("org3", "data-scientist").submit("image", "Register", theirs, made, *DIGESTS[1:3], REPOSITORY)
     found, bookmark = [], None
     while bookmark != "":
         page = auditor2.evaluate("image", "List", "Org3MSP", 2, bookmark or "")
         assert len(page["items"]) <= 2
         found += [(item["image"]["name"], item["image"]["version"]) for item in page["items"]]
         bookmark = page["bookmark"]
-    assert {(IMAGE, made) for made in mine} <= set(found)
+    assert {(theirs, made) for made in mine} <= set(found)
     assert (IMAGE, version) not in found
     assert len(found) == len(set(found))
 
@@ -65,7 +65,17 @@ def test_a8_odd_hash_is_refused(digest: str) -> None:
 def test_a_version_is_written_once(version: str) -> None:
     again = ("image", "Register", IMAGE, version, DIGESTS[1], DIGESTS[9], REPOSITORY)
     assert scientist1.code(*again) == "IMAGE_EXISTS"
-    assert scientist2.code(*again) == "IMAGE_EXISTS"
+
+
+def test_h12_another_organisation_registers_no_version_of_a_name(version: str) -> None:
+    call = ("image", "Register", IMAGE, unique("2"), DIGESTS[1], DIGESTS[9], REPOSITORY)
+    assert scientist2.code(*call) == "IMAGE_OWNER"
+    assert scientist2.cli.code(*call) == "IMAGE_OWNER"
+
+
+def test_a4_one_digest_given_as_both_is_refused_at_registration() -> None:
+    call = ("image", "Register", IMAGE, unique("1"), DIGESTS[1], DIGESTS[1], REPOSITORY)
+    assert scientist1.code(*call) == "IMAGE_ONE_DIGEST"
 
 
 def test_c16_roles_are_read_from_the_certificate() -> None:

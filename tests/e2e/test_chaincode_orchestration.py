@@ -29,6 +29,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.possession import prove_possession
 from protocol.task.result import TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
@@ -239,7 +240,9 @@ def play_single_task(member: Member, process: str, node: str) -> None:
     key = SigningKey(os.urandom(32))
     data, sandbox = (Digest.parse(DIGESTS[number]) for number in (7, 8))
     opening = Opening.for_task(context, key.verify_key, state=None, data=data, sandbox=sandbox)
-    member.submit("execution-record", "OpenTask", process, node, 0, opening.to_dict())
+    task = TaskId(process, node, 0)
+    proof = prove_possession(key, task, context.organisation, opening).hex()
+    member.submit("execution-record", "OpenTask", process, node, 0, opening.to_dict(), proof)
     tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
     estimator = Estimator(EstimatorId(node, 0), tree)
     result = TaskResult(
@@ -252,7 +255,6 @@ def play_single_task(member: Member, process: str, node: str) -> None:
         metrics={},
     )
     raw = result.to_bytes()
-    task = TaskId(process, node, 0)
     signature = sign_statement(key, statement(task, opening, Action.COMPLETE, Digest.of(raw)))
     payload = base64.b64encode(raw).decode()
     member.submit(

@@ -70,7 +70,7 @@ def network(*, fresh: bool) -> list[Job]:
     publish = [f"{BIN}/executor", "image", "publish", "attestree/learner"]
     return [
         Job("bootstrap", ["scripts/bootstrap"], 1800, needed=True),
-        Job("network", ["network/up.sh", *(["--fresh"] if fresh else [])], 3600, needed=True),
+        Job("network", ["network/up.sh", "--probe", *(["--fresh"] if fresh else [])], 3600, needed=True),
         Job("learner image", [f"{BIN}/executor", "image", "build"], 1800, needed=True),
         Job("learner image on the ledger", publish, 600, needed=True),
     ]

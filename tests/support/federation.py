@@ -1,5 +1,7 @@
 """Running processes of two nodes of two organisations on the live network."""
 
+from typing import Any
+
 from executor.network import Network
 from support.channel import (
     Member,
@@ -31,7 +33,7 @@ def nodes() -> list[Member]:
     return [node for node in (node_of("org1"), node_of("org2")) if node is not None]
 
 
-def proposed_process(iterations: int = 1) -> str:
+def proposed_process(iterations: int = 1, **fields: Any) -> str:
     """Register an image and propose a process of both nodes."""
     version, process = unique("1"), unique("process")
     register(version)
@@ -40,13 +42,13 @@ def proposed_process(iterations: int = 1) -> str:
         process, version, {first.identity: "Org1MSP", second.identity: "Org2MSP"}, iterations=iterations
     )
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
-    scientist1.submit("orchestration", "Create", made)
+    scientist1.submit("orchestration", "Create", made | fields)
     return process
 
 
-def running_process(iterations: int) -> str:
+def running_process(iterations: int, **fields: Any) -> str:
     """Propose a process of both nodes, accept and start it."""
-    process = proposed_process(iterations)
+    process = proposed_process(iterations, **fields)
     admin1.submit("orchestration", "Accept", process)
     admin2.submit("orchestration", "Accept", process)
     admin1.submit("orchestration", "Start", process)

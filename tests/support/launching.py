@@ -145,7 +145,13 @@ def simulated(rows: Path, nodes: Sequence[str], iterations: int) -> Simulation:
     for node in nodes:
         table = load_rows(Path(str(rows).format(node=node)), "Class").table
         members[node] = Member(Rows.of(table.X, table.y), Parameters(**options))
-    return simulate(members, Schedule(Topology(Kind.RING)), iterations=iterations, seed=SMALL["seed"])
+    return simulate(
+        members,
+        Schedule(Topology(Kind.RING)),
+        iterations=iterations,
+        seed=SMALL["seed"],
+        organisations={node: "org2" if node == NODES[-1] else "org1" for node in nodes},
+    )
 
 
 def digest_of(ensemble: Ensemble) -> Digest:

@@ -11,7 +11,7 @@ import pytest
 from executor.network import Network
 from support.network import PROJECT, ROOT, done, free_ports
 
-SIZE = ("--orgs", "2", "--orderers", "3", "--nodes", "3")
+SIZE = ("--orgs", "2", "--orderers", "3", "--nodes", "3", "--probe")
 SERVICES = 11
 """An authority and three orderers, the registry; authority, peer and chaincode of each organisation."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from executor.network import Network
 from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
 from protocol.digest import Digest
@@ -14,6 +15,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.possession import prove_possession
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.estimator import Estimator
@@ -65,7 +67,12 @@ class Player:
         return self.commitment.to_dict()
 
     def call_open(self) -> tuple[Any, ...]:
-        return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening())
+        return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening(), self.proof().hex())
+
+    def proof(self) -> bytes:
+        """Prove that this node holds the key it opens its task with."""
+        organisation = Network.load().msp_id(self.member.organisation)
+        return prove_possession(self.key, self.task, organisation, self.commitment)
 
     def signed(self, function: str, raw: bytes, key: SigningKey | None = None) -> Call:
         action = Action.SHARE if function == "Share" else Action.COMPLETE

@@ -7,7 +7,7 @@ from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
 from protocol.ledger import keys
-from protocol.ledger.images import ImageRecord
+from protocol.ledger.images import ImageNameRecord, ImageRecord
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 
 T = TypeVar("T", bound=StrEnum)
@@ -34,6 +34,15 @@ def check_image(findings: Findings, view: View, item: Written) -> None:
         findings.check("images", same, f"{key} was altered after its registration", view.where)
     own = record.registered.organisation == view.creator.organisation.msp_id
     findings.check("images", own, f"{key} was changed by another organisation", view.where)
+    name = view.find(keys.imagename(record.image.name), ImageNameRecord)
+    named = name is not None and name.organisation == record.registered.organisation
+    findings.check("images", named, f"{key} has the name of another organisation's image", view.where)
+
+
+def check_image_name(findings: Findings, view: View, item: Written) -> None:
+    """An image's name gets its owner once."""
+    fresh = view.before(item.raw_key, ImageNameRecord) is None
+    findings.check("images", fresh, f"{item.key} was overwritten", view.where)
 
 
 def check_process(findings: Findings, view: View, item: Written) -> None:
@@ -70,7 +79,12 @@ def check_progress(findings: Findings, view: View, item: Written) -> None:
     findings.check("progress", completed, f"{key} advanced without a result", view.where)
 
 
-RULES = {"image": (check_image,), "process": (check_process,), "progress": (check_progress,)}
+RULES = {
+    "image": (check_image,),
+    "imagename": (check_image_name,),
+    "process": (check_process,),
+    "progress": (check_progress,),
+}
 
 
 def _follows(cycle: Lifecycle[T, S], before: S, after: S) -> bool:

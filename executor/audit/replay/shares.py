@@ -13,9 +13,10 @@ from protocol.ledger.estimators import (
     OfferRecord,
     SharedEstimator,
     TreeRecord,
+    TwinRecord,
 )
 from protocol.ledger.models import ModelRecord
-from protocol.ledger.tasks import ShareRecord, SlotRecord, TaskRecord
+from protocol.ledger.tasks import InitialRecord, InitialTreeRecord, ShareRecord, SlotRecord, TaskRecord
 from protocol.trees.share import Share
 
 SENTENCES = {
@@ -64,6 +65,8 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     """A share is what the task signed, tree by tree, and goes to the neighbours of its iteration."""
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, ShareRecord)  # noqa: S101
+    fresh = view.before(item.raw_key, ShareRecord) is None
+    findings.check("shares", fresh, f"{key} was overwritten", where)
     plan = view.plan(record.process)
     neighbours = plan.neighbours(record.node, record.iteration)
     findings.check("neighbours", record.recipients == neighbours, f"{key} went to others", where)
@@ -84,6 +87,34 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("shares", digest == record.signed.payload_digest, f"{key} holds other trees", where)
     said = [member.digest for member in record.estimators]
     findings.check("shares", said == [tree.digest for tree in found], f"{key} names other digests", where)
+
+
+def check_twin(findings: Findings, view: View, item: Written) -> None:
+    """A tree is listed beside its equals when it is put on the ledger, under its own digest."""
+    record, process = item.record, str(item.key.parts[0])
+    assert isinstance(record, TwinRecord)  # noqa: S101
+    about = view.written.get(keys.estimator(process, record.id))
+    true = isinstance(about, EstimatorRecord) and about.digest == record.digest
+    findings.check("estimators", true, f"{item.key} is about another tree", view.where)
+
+
+def check_initial(findings: Findings, view: View, item: Written) -> None:
+    """The model that a process starts from is the one that was agreed on, fixed once."""
+    record, key = item.record, item.key
+    assert isinstance(record, InitialRecord)  # noqa: S101
+    fresh = view.before(item.raw_key, InitialRecord) is None
+    findings.check("estimators", fresh, f"{key} was overwritten", view.where)
+    agreed = view.process(record.process).specification.initial_model
+    findings.check("estimators", record.model == agreed, f"{key} is another model", view.where)
+
+
+def check_initial_tree(findings: Findings, view: View, item: Written) -> None:
+    """What is fixed of a model is what its record has."""
+    record, (process, creator, counter) = item.record, item.key.parts
+    assert isinstance(record, InitialTreeRecord)  # noqa: S101
+    members = initial_members(view, view.process(str(process)).specification.initial_model)
+    same = members.get(EstimatorId(str(creator), int(counter))) == record.digest
+    findings.check("estimators", same, f"{item.key} is not in the model", view.where)
 
 
 def check_slot(findings: Findings, view: View, item: Written) -> None:
@@ -118,6 +149,9 @@ RULES = {
     "share": (check_share,),
     "slot": (check_slot,),
     "offer": (check_offer,),
+    "twin": (check_twin,),
+    "initial": (check_initial,),
+    "initialtree": (check_initial_tree,),
 }
 
 

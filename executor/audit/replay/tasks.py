@@ -11,6 +11,7 @@ from protocol.ledger.common import Signed
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.tasks import Head, RefusalRecord, TaskKeyRecord, TaskRecord
 from protocol.task.opening import Opening, inputs_digest, statement
+from protocol.task.possession import check_possession
 from protocol.task.statement import Action, verify_statement
 
 SENTENCES = {
@@ -76,8 +77,18 @@ def check_opening(
         record.node,
         record.iteration,
     )
+    findings.check("task keys", _is_proved(record, opening), f"{key} has no proof of its key", where)
     fresh = mine and view.before(used, TaskKeyRecord) is None
     findings.check("task keys", fresh, f"the key of {key} was not claimed, or before", where)
+
+
+def _is_proved(record: TaskRecord, opening: Opening) -> bool:
+    """Whether whoever opened the task held its key."""
+    try:
+        check_possession(record.id, record.organisation, opening, bytes.fromhex(record.proof or ""))
+    except (SignatureError, ValueError):
+        return False
+    return True
 
 
 def check_signed(findings: Findings, view: View, record: TaskRecord, action: Action, signed: Signed) -> None:

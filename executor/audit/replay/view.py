@@ -14,13 +14,22 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance
-from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TreeRecord
-from protocol.ledger.images import ImageRecord
+from protocol.ledger.estimators import (
+    CreationRecord,
+    EstimatorRecord,
+    OfferRecord,
+    TakenRecord,
+    TreeRecord,
+    TwinRecord,
+)
+from protocol.ledger.images import ImageNameRecord, ImageRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     Head,
+    InitialRecord,
+    InitialTreeRecord,
     RefusalRecord,
     ResultRecord,
     ShareRecord,
@@ -36,6 +45,7 @@ MAX_RECORD_BYTES = 8 << 20
 
 KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "image": (IMAGE, ImageRecord),
+    "imagename": (IMAGE, ImageNameRecord),
     "process": (ORCHESTRATION, ProcessRecord),
     "progress": (ORCHESTRATION, ProgressRecord),
     "task": (EXECUTION, TaskRecord),
@@ -48,6 +58,9 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "creation": (EXECUTION, CreationRecord),
     "offer": (EXECUTION, OfferRecord),
     "taken": (EXECUTION, TakenRecord),
+    "twin": (EXECUTION, TwinRecord),
+    "initial": (EXECUTION, InitialRecord),
+    "initialtree": (EXECUTION, InitialTreeRecord),
     "refusal": (EXECUTION, RefusalRecord),
     "taskkey": (EXECUTION, TaskKeyRecord),
     "model": (MODEL, ModelRecord),

@@ -95,9 +95,9 @@ def audited():
 
 
 def _race(federation):
-    """Let two organisations ask for the same record's change in one block."""
+    """Let two organisations register the first version of one name in one block."""
     both = [
-        member.endorse("image", "Register", "attestree/learner", "2.0.0", "sha256:" + "1" * 64,
+        member.endorse("image", "Register", "attestree/other", "2.0.0", "sha256:" + "1" * 64,
                        "sha256:" + "2" * 64, "registry.example:5000/attestree/learner")
         for member in (federation.scientist1, federation.scientist2)
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 import base64
 import copy
 import hashlib
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,10 +13,12 @@ from chaincode.image import ImageContract
 from chaincode.model import ModelContract
 from chaincode.orchestration import OrchestrationContract
 from protocol.digest import Digest
+from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
+from protocol.task.possession import prove_possession
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.limits import TreeLimits
@@ -61,6 +64,15 @@ class Federation(Channel):
             self.process = self.create(specification)["process"]
         self.players = {node: Player(self, node) for node in specification["nodes"]}
 
+    def start_from(self, node, process, digest=None):
+        """Start another process of the same consortium from the model that a node has published."""
+        model = self.auditor1.evaluate(MODEL, "Get", self.process, node)
+        initial = {"process": self.process, "node": node, "digest": digest or model["digest"]}
+        self.create(changed("initial_model", initial, base=TWO_ROUNDS) | {"process": process})
+        for caller in (self.admin1, self.admin2):
+            caller.submit("orchestration", "Accept", process)
+        return self.admin1.submit("orchestration", "Start", process)
+
     def snapshot(self):
         """Remember the ledger and the players; the function returned brings both back."""
         kept = {name: copy.copy(getattr(self, name)) for name in MUTABLE}
@@ -97,11 +109,11 @@ class Player:
         self.ensemble, self.state, self.keys = {}, None, 0
         self.joined = 0
 
-    def opening(self, iteration, **changes):
-        """Commit to what the ledger asks for, with a fresh key."""
+    def opening(self, iteration, key=None, **changes):
+        """Commit to what the ledger asks for, with a fresh key or with a given one."""
         self.task = TaskId(self.federation.process, self.node, iteration)
         self.keys += 1
-        self.key = SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
+        self.key = key or SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
         context = self.federation.context(self.node, iteration, self.federation.process)
         self.commitment = Opening.for_task(
             TaskContext.from_dict(context), self.key.verify_key, state=self.state, data=DATA, sandbox=SANDBOX
@@ -109,8 +121,19 @@ class Player:
         return self.commitment.to_dict() | changes
 
     def call_open(self, iteration, **changes):
-        return (EXECUTION, "OpenTask", self.federation.process, self.node, iteration,
-                self.opening(iteration, **changes))  # fmt: skip
+        """Open with the key's proof for what is sent, as far as that is an opening at all."""
+        opening = self.opening(iteration, **changes)
+        return (EXECUTION, "OpenTask", self.federation.process, self.node, iteration, opening,
+                self.proof(opening).hex())  # fmt: skip
+
+    def proof(self, opening, **other):
+        """Sign an opening by this task's key, for this node and task or for another."""
+        try:
+            said = Opening.from_dict(opening)
+        except AttestreeError:
+            said = self.commitment
+        task = replace(self.task, **{name: other[name] for name in other.keys() & {"node", "iteration"}})
+        return prove_possession(self.key, task, other.get("organisation", self.member.organisation), said)
 
     def open(self, iteration, **more):
         return self.member.submit(*self.call_open(iteration), **more)

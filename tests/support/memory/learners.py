@@ -31,7 +31,7 @@ PARAMETERS = {
     "seed": 42,
     "limits": {"n_features": N_FEATURES},
     "schema_digest": f"sha256:{'5' * 64}",
-    "options": {},
+    "options": {"home_check": None},
 }
 ROUNDS = 3
 # How long a neighbour may take before it counts as lost; a busy machine is slow, not wrong.

@@ -19,8 +19,9 @@ from support.memory.federation import TWO_ROUNDS, Federation, changed
 from support.memory.ledger import VALID
 
 NAME, REPOSITORY = "attestree/learner", "registry.example:5000/attestree/learner"
-DIGEST = Digest.of(b"x")
+DIGEST, MANIFEST = Digest.of(b"x"), Digest.of(b"y")
 ESTIMATOR = EstimatorId("node01", 0)
+NEXT = "next"
 
 
 @dataclass
@@ -32,6 +33,9 @@ class MemberTransport:
 
     def evaluate(self, chaincode, function, *arguments):
         return self._endorse("evaluate", chaincode, function, arguments, None).payload
+
+    def evaluate_agreed(self, chaincode, function, *arguments):
+        return self.evaluate(chaincode, function, *arguments)
 
     def submit(self, chaincode, function, *arguments, transient=None):
         made = self._endorse("submit", chaincode, function, arguments, transient)
@@ -54,11 +58,15 @@ class ScriptedTransport:
 
     def __init__(self, *answers):
         self.answers = [raw if isinstance(raw, bytes) else json.dumps(raw).encode() for raw in answers]
-        self.asked, self.closed = [], False
+        self.asked, self.agreed, self.closed = [], [], False
 
     def evaluate(self, chaincode, function, *arguments):
         self.asked.append((chaincode, function, arguments, None))
         return self.answers.pop(0)
+
+    def evaluate_agreed(self, chaincode, function, *arguments):
+        self.agreed.append((chaincode, function))
+        return self.evaluate(chaincode, function, *arguments)
 
     def submit(self, chaincode, function, *arguments, transient=None):
         self.asked.append((chaincode, function, arguments, transient))
@@ -116,7 +124,7 @@ class Story:
     def agree(self) -> None:
         """Register and retire images; propose two processes, give one up, start and change the other."""
         tell, name, found = self.tell, self.process, self.federation
-        tell(found.scientist1, "images", "register", NAME, "2.0.0", DIGEST, DIGEST, REPOSITORY, "words")
+        tell(found.scientist1, "images", "register", NAME, "2.0.0", DIGEST, MANIFEST, REPOSITORY, "words")
         tell(found.scientist1, "orchestration", "create", changed("process", "fraud-2027", base=TWO_ROUNDS))
         tell(found.admin2, "orchestration", "abort", "fraud-2027", "why")
         for member in (found.admin1, found.scientist2):
@@ -154,8 +162,8 @@ class Story:
             player.ensemble, player.state = player.after, result.state
 
     def open(self, player: Any, iteration: int) -> None:
-        player.opening(iteration)
-        self.tell(player.member, "execution", "open_task", player.task, player.commitment)
+        proof = player.proof(player.opening(iteration))
+        self.tell(player.member, "execution", "open_task", player.task, player.commitment, proof)
 
     def publish(self) -> None:
         """Publish a model with trees that were never shared, let others read it, end the process."""
@@ -168,6 +176,7 @@ class Story:
         self.tell(found.admin1, "models", "grant", name, "node01", "Org3MSP", "2027-01-31T00:00:00Z")
         self.tell(found.admin1, "models", "revoke", name, "node01", "Org3MSP")
         self.tell(found.admin1, "orchestration", "complete", name)
+        found.start_from("node01", NEXT)
 
     def ask(self) -> None:
         """Ask everything that can be asked."""
@@ -195,6 +204,8 @@ class Story:
                 "estimator": (name, ESTIMATOR),
                 "digests": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
                 "estimators": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
+                "initial_model": (NEXT,),
+                "twins": (name,),
                 "lineage": (name, ESTIMATOR),
             },
             "models": {

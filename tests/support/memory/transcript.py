@@ -103,6 +103,7 @@ def run(peer):
         ("LastResult", "node01"),
         ("Estimator", "node01/0000"),
         ("Digests", ["node01/0000", "node02/0003"]),
+        ("Twins",),
         ("Estimators", ["node01/0000", "node02/0003"]),
         ("Lineage", "node01/0000"),
     ):
@@ -118,6 +119,8 @@ def publish(peer):
     arguments, options = node.call_publish()
     peer.endorse(node.member, *arguments, **options)
     node.publish()
+    channel.start_from("node01", "second")
+    peer.endorse(admin, EXECUTION, "InitialModel", "second")
     peer.endorse(admin, MODEL, "Grant", P, "node01", "Org3MSP")
     peer.endorse(admin, MODEL, "Revoke", P, "node01", "Org2MSP")
     for function in ("Get", "Trees", "Members", "Access", "AccessHistory"):

@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from support.memory.ledger import certificate
 
 from chaincode.probe import Probe
 from chaincode.shim import ChaincodeServer, wire
@@ -78,7 +79,12 @@ class Peer:
         payload = wire.chaincode.ChaincodeInput(args=raw).SerializeToString()
         future = Future()
         self._waiting[tx], self._writes[tx] = future, {}
-        self.send(kind, payload, tx, proposal=signed_proposal(transient or {}, creator or b"", addressed))
+        self.send(
+            kind,
+            payload,
+            tx,
+            proposal=signed_proposal(transient or {}, TESTER if creator is None else creator, addressed),
+        )
         return future
 
     def run(self, *arguments, **more):
@@ -236,6 +242,12 @@ def ready_payload(batch):
         use_get_multiple_keys=True,
         max_size_get_multiple_keys=batch,
     ).SerializeToString()
+
+
+# The probe writes for people with a role.
+TESTER = wire.msp.SerializedIdentity(
+    mspid="Org1MSP", id_bytes=certificate("tester", (("role", "admin"),))
+).SerializeToString()
 
 
 def signed_proposal(transient, creator, addressed, time=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)):

@@ -141,8 +141,31 @@ def leaf(counter):
 
 
 def key_of_another(player):
-    other, used = player.federation.players["node02"], str(player.key.verify_key)
-    return other.member.code(*other.call_open(0, public_key=used))
+    other = player.federation.players["node02"]
+    return other.member.code(*other.call_open(0, key=player.key))
+
+
+def created_otherwise(player):
+    first, second, *rest = player.result().created
+    return result(created=(second, first, *rest))(player)
+
+
+def tree_of_a_neighbour(federation):
+    """Name a tree of node02, which node01 took, as an own creation."""
+    federation.play(0)
+    player = first(federation)
+    player.open(1)
+    taken = max(estimators("node02", 0), key=lambda estimator: estimator.tree.n_internal)
+    return player.share_code((Estimator(EstimatorId("node01", N_NEW), taken.tree),))
+
+
+def tree_never_offered(player):
+    return player.share_code(estimators("node03", 0)[:1])
+
+
+def name_of_another(federation):
+    digests = DIGESTS[1], DIGESTS[2]
+    return federation.scientist2.code("image", "Register", IMAGE[0], "9", *digests, "registry.example/a")
 
 
 def share_of_another(player):
@@ -215,6 +238,7 @@ TRIGGERS = {
         lambda federation: federation.nodes["node01"].code("orchestration", "Advance", P, "node01", 0),
     ),
     "IMAGE_UNKNOWN": ("running", lambda federation: federation.auditor1.code("image", "Get", IMAGE[0], "9")),
+    "IMAGE_OWNER": ("running", name_of_another),
     "IMAGE_EXISTS": (
         "running",
         lambda federation: federation.scientist1.code(
@@ -269,8 +293,11 @@ TRIGGERS = {
         "running",
         lambda federation: federation.auditor1.code(EXECUTION, "Estimator", P, "node01/0000"),
     ),
-    "ESTIMATOR_CONFLICT": ("opened", after(fail_and_open_again, lambda player: player.share_code(leaf(0)))),
+    "ESTIMATOR_CONFLICT": ("shared", created_otherwise),
+    "ESTIMATOR_NOT_HELD": ("opened", tree_never_offered),
+    "ESTIMATOR_COPIED": ("running", tree_of_a_neighbour),
     "ESTIMATOR_COUNTER": ("opened", lambda player: player.share_code(leaf(N_NEW))),
+    "SHARE_FIXED": ("opened", after(fail_and_open_again, lambda player: player.share_code(leaf(0)))),
     "SHARE_REQUIRED": ("opened", lambda player: player.complete_code(player.result(slots=()))),
     "RESULT_CREATED": ("shared", result(first=1)),
     "RESULT_SLOT": ("shared", lambda player: player.complete_code(player.result(slots=()))),

@@ -6,6 +6,7 @@ import pytest
 from support.memory.ledger import Ledger
 
 from chaincode.common import LedgerContract, Role, allow, time_text
+from chaincode.probe import Probe
 from chaincode.shim import Context, evaluate, submit
 from protocol.errors import StateError
 
@@ -49,6 +50,12 @@ class Second(LedgerContract):
 
     @submit
     @allow(*Role)
+    def write(self, ctx: Context) -> None:
+        """Write something."""
+        ctx.put("written", b"by whomever")
+
+    @submit
+    @allow(*Role, through="first")
     def ask_back(self, ctx: Context) -> None:
         """Call the caller."""
         ctx.invoke("first", ["Whisper"])
@@ -99,6 +106,35 @@ def test_answers_and_refusals_of_a_called_chaincode_arrive(node):
 def test_chaincode_cannot_be_called_back_within_its_transaction(node):
     assert node.code("first", "Ask", "second", "AskBack") == "CALL_REFUSED"
     assert node.code("first", "Ask", "third", "Answer") == "CALL_REFUSED"
+
+
+def test_t1_a_write_through_another_chaincode_is_refused(ledger, node):
+    """Its event would be dropped, and its caller would have signed for another chaincode."""
+    assert node.code("first", "Ask", "second", "Write") == "ACCESS_CHAINCODE"
+    assert node.submit("second", "Write") is None
+    assert ("second", "written") in ledger.state
+
+
+def test_t1_what_one_chaincode_does_for_another_is_no_clients_to_call(node):
+    assert node.code("second", "AskBack") == "ACCESS_CHAINCODE"
+
+
+def test_t1_the_probe_relays_no_write_and_writes_for_nobody_without_a_role():
+    ledger = Ledger(First(), Second(), Probe())
+    node = ledger.member("node01", "Org1MSP", role="node", node="node01")
+    assert node.code("probe", "relay", "second", ["Write"]) == "ACCESS_CHAINCODE"
+    assert node.evaluate("probe", "relay", "second", ["Answer"]) == {"answer": "yes"}
+    stranger, auditor = (ledger.member("a", "Org1MSP"), ledger.member("b", "Org1MSP", role="auditor"))
+    for call in (("put", "key", "value"), ("put_many", "key", 1000, 1), ("relay", "second", ["Answer"])):
+        assert stranger.code("probe", *call) == "ACCESS_ROLE"
+    assert auditor.code("probe", "put", "key", "value") == "ACCESS_ROLE"
+    assert auditor.evaluate("probe", "whoami")["msp"] == "Org1MSP"
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 0), (1, (64 << 20) + 1), (1000, 67109), (100_001, 1)])
+def test_t1_the_probe_bounds_what_one_call_writes(count, size):
+    node = Ledger(Probe()).member("node01", "Org1MSP", role="node", node="node01")
+    assert node.code("probe", "put_many", "key", count, size) == "BAD_ARGUMENT"
 
 
 def test_times_have_one_length_and_sort_as_text(ledger):

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chaincode.shim import Context, Contract, RefusalError, evaluate, submit
+from chaincode.registry import CONTRACTS, contract
+from chaincode.shim import Context, Contract, RefusalError, contract_api, evaluate, submit
 
 
 class CodedError(Exception):
@@ -175,6 +176,29 @@ def test_log_has_ids_and_sizes_but_no_values(typed, caplog):
     assert "tx-of-the-bug" in caplog.text
     assert "raises:" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_fabrics_tools_find_the_functions_in_the_form_of_the_contract_api(typed):
+    found = typed.run("org.hyperledger.fabric:GetMetadata").json
+    assert found["info"] == {"title": "typed", "version": "7"}
+    assert found["components"] == {"schemas": {}}
+    contract = found["contracts"]["typed"]
+    assert contract["default"] is True
+    functions = {each["name"]: each for each in contract["transactions"]}
+    listed = {each["name"]: each for each in typed.run("metadata").json["functions"]}
+    assert functions.keys() == listed.keys()
+    for name, function in functions.items():
+        assert function["tag"] == [listed[name]["kind"], listed[name]["kind"].upper()]
+        assert [each["name"] for each in function["parameters"]] == [
+            each["name"] for each in listed[name]["arguments"]
+        ]
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_contract_of_ours_describes_itself_to_fabrics_tools(name):
+    """Every type of argument that a contract declares has a schema."""
+    described = contract_api.describe(contract(name))
+    assert described["contracts"][name]["transactions"]
 
 
 def test_metadata_lists_functions_arguments_and_docs(typed):

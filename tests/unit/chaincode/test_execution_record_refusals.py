@@ -16,7 +16,7 @@ from support.memory.federation import (
     estimators,
     prepared,
 )
-from support.memory.ledger import KEY
+from support.memory.ledger import KEY, VALID
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -145,11 +145,42 @@ def test_b12_weak_public_keys_are_refused(node, raw):
 
 
 def test_b12_a_public_key_serves_one_task(federation, opened):
-    other = federation.players["node02"]
-    used = str(opened.key.verify_key)
-    assert other.member.code(*other.call_open(0, public_key=used)) == "KEY_USED"
+    """Also where one holder of the key opens the tasks of two nodes with it."""
+    other, used = federation.players["node02"], opened.key
+    assert other.member.code(*other.call_open(0, key=used)) == "KEY_USED"
     opened.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "KILLED", "")
-    assert opened.member.code(*opened.call_open(0, public_key=used)) == "KEY_USED"
+    assert opened.member.code(*opened.call_open(0, key=used)) == "KEY_USED"
+
+
+def test_h13_a_public_key_that_somebody_else_made_opens_no_task(federation, node):
+    """Whoever sees a key on its way to the ledger can neither use it nor have its owner refused."""
+    call, thief = node.call_open(0), federation.players["node02"]
+    stolen = str(node.key.verify_key)
+    assert thief.member.code(*thief.call_open(0, public_key=stolen)) == "SIGNATURE_INVALID"
+    copied = (*thief.call_open(0, public_key=stolen)[:-1], call[-1])
+    assert thief.member.code(*copied) == "SIGNATURE_INVALID"
+    assert node.member.submit(*call)["state"] == "open"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"node": "node02"}, {"iteration": 1}, {"organisation": "Org2MSP"}],
+    ids=lambda other: next(iter(other)),
+)
+def test_h13_a_proof_made_for_another_task_node_or_organisation_is_refused(node, other):
+    *call, _ = node.call_open(0)
+    assert node.member.code(*call, node.proof(call[-1], **other).hex()) == "SIGNATURE_INVALID"
+
+
+def test_h13_a_proof_is_of_the_whole_opening_and_in_one_spelling(node):
+    *call, proof = node.call_open(0)
+    opening = call.pop()
+    for field in ("data", "sandbox"):
+        altered = opening | {field: DIGESTS[15]}
+        assert node.member.code(*call, altered, proof) == "SIGNATURE_INVALID"
+    for spelling in (proof.upper(), proof[:-2], "", "0x" + proof):
+        assert node.member.code(*call, opening, spelling) == "SIGNATURE_INPUT"
+    assert node.member.submit(*call, opening, proof)["proof"] == proof
 
 
 def test_b9_b10_an_abandoned_task_expires_and_its_key_with_it(federation, opened):
@@ -328,17 +359,43 @@ def test_failure_is_recorded_with_its_cause(federation, opened):
     assert opened.member.code(*call) == "LIFECYCLE_TRANSITION"
 
 
-def test_f12_a_task_that_failed_after_sharing_is_done_again_with_the_same_trees(federation, shared):
+def test_h6_a_second_share_of_one_iteration_is_refused(federation, shared):
+    """A sender that could rewrite its share would show each neighbour another, and break their results."""
+    neighbour = federation.players["node02"]
+    read = neighbour.call_complete()
     shared.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "EXIT", "")
     shared.open(0)
     first, *rest = shared.fitted()
     another = replace(first, tree=rest[0].tree)
-    assert shared.share_code((another, *rest)) == "ESTIMATOR_CONFLICT"
-    unknown = replace(first, id=EstimatorId("node01", N_NEW))
-    assert shared.share_code((unknown, *rest)) == "ESTIMATOR_COUNTER"
+    for offered in ((another, *rest), rest, (*rest, first), ()):
+        assert shared.share_code(offered) == "SHARE_FIXED"
+    arguments, options = read
+    assert neighbour.member.submit(*arguments, **options)["replayed"] is False
+
+
+def test_h6_the_same_share_of_a_later_launch_is_taken_and_leaves_the_first_as_it_was(federation, shared):
+    key = ("execution-record", "\0share\0fraud-2026\0" + "0" * 10 + "\0node01\0")
+    before, version = federation.state[key], federation.versions[key]
+    shared.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "EXIT", "")
+    shared.open(0)
     again = shared.share()
     assert (again["replayed"], again["created"]) == (False, [])
+    assert again["recipients"] == ["node02", "node04"]
+    assert (federation.state[key], federation.versions[key]) == (before, version)
+    found = tasks(federation)
+    assert (found["attempt"], found["offered"]["attempt"]) == (2, 1)
+    assert found["share"]["payload_digest"] == found["offered"]["signed"]["payload_digest"]
     assert shared.complete()["next_counter"] == N_NEW
+
+
+def test_h6_launching_again_and_again_invalidates_no_neighbours_result(federation, shared):
+    neighbour = federation.players["node02"]
+    arguments, options = neighbour.call_complete()
+    shared.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "EXIT", "")
+    shared.open(0)
+    repeated, more = shared.call_share()
+    block = [shared.member.endorse(*repeated, **more), neighbour.member.endorse(*arguments, **options)]
+    assert federation.commit(block) == [VALID, VALID]
 
 
 def test_c6_results_announce_the_counters_that_follow(shared):

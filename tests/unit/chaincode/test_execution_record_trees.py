@@ -7,16 +7,28 @@ import pickle
 import struct
 import zipfile
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.memory.federation import LIMITS, N_NEW, TWO_ROUNDS, Federation, changed, estimators, prepared
+from support.memory.federation import (
+    EXECUTION,
+    LIMITS,
+    N_NEW,
+    TWO_ROUNDS,
+    Federation,
+    changed,
+    estimators,
+    prepared,
+)
+from support.memory.ledger import VALID as COMMITTED
 
 from protocol.errors import TABLE
 from protocol.identifiers import EstimatorId
 from protocol.task.payload import MAX_PAYLOAD
+from protocol.task.result import TaskResult, ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
 from protocol.trees.tree import Tree
@@ -115,14 +127,106 @@ def test_d19_a_zip_is_no_share(standing):
     assert code_of(standing, pickle.dumps([STUMP.to_bytes()])) == "SHARE_VERSION"
 
 
+def complete_all(federation):
+    """Bring the first iteration of all nodes to its end; node01 has opened it."""
+    federation.players["node01"].share()
+    for name in ("node02", "node03", "node04"):
+        federation.players[name].open(0)
+        federation.players[name].share()
+    for player in federation.players.values():
+        player.complete()
+
+
 def test_d15_a_forged_creator_is_refused(federation, node):
-    forged = named(STUMP, "node03", 0)
-    assert node.share_code((forged,)) == "ESTIMATOR_UNKNOWN"
-    other = federation.players["node03"]
-    other.open(0)
-    other.share()
+    forged = named(STUMP, "node02", 0)
+    assert node.share_code((forged,)) == "ESTIMATOR_NOT_HELD"
+    assert node.share_code((named(STUMP, "node99", 0),)) == "ESTIMATOR_NOT_HELD"
+    complete_all(federation)
+    node.open(1)
     assert node.share_code((forged,)) == "ESTIMATOR_CONFLICT"
-    assert node.share_code((named(STUMP, "node99", 0),)) == "ESTIMATOR_UNKNOWN"
+
+
+def test_c3_h15_a_tree_that_was_never_offered_to_the_node_is_not_passed_on(federation, node):
+    """It stands on the ledger for all to read; node01 was no recipient of node03."""
+    complete_all(federation)
+    node.open(1)
+    assert node.share_code(estimators("node03", 0)[:1]) == "ESTIMATOR_NOT_HELD"
+    assert node.share(estimators("node02", 0)[:2])["created"] == []
+
+
+def test_c3_h15_a_tree_that_the_node_has_cropped_is_not_passed_on():
+    federation = Federation(changed("steps", 0, "parameters", "n_max", 15, base=TWO_ROUNDS))
+    for player in federation.players.values():
+        player.open(0)
+        player.share()
+    node = federation.players["node01"]
+    result = node.result()
+    kept = dict(sorted(node.after.items())[:15])
+    node.after = kept
+    node.complete(replace(result, ensemble=tuple(kept), ensemble_digest=ensemble_digest(list(kept.items()))))
+    node.open(1)
+    assert node.share_code(estimators("node04", 0)[:1]) == "ESTIMATOR_NOT_HELD"
+    assert node.share(estimators("node02", 0)[:1])["replayed"] is False
+
+
+def large(number=0):
+    """A tree that two nodes do not grow by chance."""
+    return bushy(40, 0.25 + number / 8)
+
+
+def test_h14_a_tree_taken_from_another_is_not_accepted_as_an_own_creation(federation, node):
+    other = federation.players["node02"]
+    other.open(0)
+    taken, small = named(large(), "node02", 0), named(STUMP, "node02", 1)
+    other.share((taken, small))
+    node.share()
+    for name in ("node03", "node04"):
+        federation.players[name].open(0)
+        federation.players[name].share()
+    second, fourth = node.slots()
+    members = {item.id: item.tree.digest for item in (*node.fitted(), taken, small)}
+    node.complete(result_of(node, (second, replace(fourth, taken=())), members))
+    node.open(1)
+    assert node.share_code((named(large(), counter=N_NEW),)) == "ESTIMATOR_COPIED"
+    assert node.share((named(STUMP, counter=N_NEW), named(large(1), counter=N_NEW + 1)))["created"]
+
+
+def result_of(node, slots, members):
+    """The result of a node that comes to an ensemble of these estimators."""
+    node.after = dict(sorted(members.items()))
+    digest = ensemble_digest(list(members.items()))
+    return TaskResult(
+        first=0,
+        created=tuple(item.tree.digest for item in node.fitted()),
+        slots=slots,
+        ensemble=tuple(sorted(members)),
+        ensemble_digest=digest,
+        state=digest,
+        metrics={},
+    )
+
+
+def test_h14_a_tree_brought_to_the_ledger_before_its_creator_stops_nobody_and_is_marked(federation, node):
+    """An endorser sees a share before it is ordered, and may have its own node offer the same trees first."""
+    thief = federation.players["node02"]
+    thief.open(0)
+    thief.share((named(large(), "node02", 0),))
+    node.share((named(large(), "node01", 0), named(LEAF, "node01", 1)))
+    found = federation.auditor2.evaluate(EXECUTION, "Twins", federation.process, str(large().digest))["items"]
+    assert [(twin["id"], twin["n_internal"]) for twin in found] == [("node01/0000", 40), ("node02/0000", 40)]
+    lineage = federation.auditor2.evaluate(EXECUTION, "Lineage", federation.process, "node01/0000")
+    assert [twin["id"] for twin in lineage["twins"]] == ["node02/0000"]
+    assert not federation.auditor2.evaluate(EXECUTION, "Lineage", federation.process, "node01/0001")["twins"]
+
+
+def test_h14_two_nodes_that_share_one_tree_in_one_block_do_not_conflict(federation, node):
+    thief = federation.players["node02"]
+    thief.open(0)
+    block = []
+    for player, name in ((node, "node01"), (thief, "node02")):
+        arguments, options = player.call_share((named(large(), name, 0),))
+        block.append(player.member.endorse(*arguments, **options))
+    assert federation.commit(block) == [COMMITTED, COMMITTED]
 
 
 def test_d17_a_counter_beyond_this_fit_is_refused(node):
@@ -233,7 +337,7 @@ def test_recipients_are_the_neighbours_and_nobody_else(federation, node):
 KNOWN = set(TABLE) | {"BAD_ARGUMENT", "BAD_ARGUMENT_COUNT"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=st.binary(max_size=300) | st.binary(max_size=100).map(lambda tail: Share(()).to_bytes() + tail))
 def test_any_bytes_as_a_share_are_refused_with_a_code(standing, raw):
     if raw != Share(()).to_bytes():
@@ -243,7 +347,7 @@ def test_any_bytes_as_a_share_are_refused_with_a_code(standing, raw):
 VALID = Share(estimators("node01", 0)).to_bytes()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0, len(VALID) - 1), value=st.integers(0, 255))
 def test_a_share_with_one_byte_changed_is_another_share_or_refused_with_a_code(standing, position, value):
     raw = VALID[:position] + bytes([value]) + VALID[position + 1 :]
@@ -268,7 +372,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     field=st.sampled_from(["version", "public_key", "image_id", "state", "data", "extra"]), value=json_values
 )
@@ -278,7 +382,7 @@ def test_any_value_in_an_opening_is_refused_with_a_code(standing, field, value):
         assert other.member.code(*other.call_open(0, **{field: value})) in KNOWN
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     field=st.sampled_from(["first", "created", "slots", "ensemble", "state", "metrics"]), value=json_values
 )

@@ -118,7 +118,7 @@ def test_description_without_a_canonical_form_is_refused(channel, text):
 def test_a_version_is_written_once_also_by_another_organisation(channel):
     channel.register()
     assert channel.scientist1.code(*arguments()) == "IMAGE_EXISTS"
-    assert channel.scientist2.code(*arguments(image_id=DIGESTS[9])) == "IMAGE_EXISTS"
+    assert channel.scientist2.code(*arguments(image_id=DIGESTS[9])) == "IMAGE_OWNER"
     assert channel.auditor1.evaluate("image", "Get", *IMAGE)["image"]["image_id"] == DIGESTS[2]
 
 
@@ -129,6 +129,29 @@ def test_a_version_registered_twice_in_one_block_is_written_once(channel):
     )
     assert channel.commit([first, second]) == [VALID, MVCC_CONFLICT]
     assert channel.auditor1.evaluate("image", "Get", *IMAGE)["registered"]["organisation"] == "Org1MSP"
+
+
+def test_h12_another_organisation_registers_no_version_of_a_name(channel):
+    """Who reads the name of a trusted image in a proposal must not be given another's code."""
+    channel.register()
+    assert channel.scientist2.code(*arguments(version="1.0.1")) == "IMAGE_OWNER"
+    assert channel.scientist2.code(*arguments(version="0.0.1", image_id=DIGESTS[9])) == "IMAGE_OWNER"
+    other = channel.member("colleague", "Org1MSP", role="data-scientist")
+    assert other.submit(*arguments(version="1.0.1"))["registered"]["organisation"] == "Org1MSP"
+    channel.scientist2.submit(*arguments(name="other/learner"))
+
+
+def test_h12_a_name_keeps_its_owner_when_all_its_versions_are_retired(channel):
+    channel.register()
+    channel.scientist1.submit("image", "Retire", *IMAGE)
+    assert channel.scientist2.code(*arguments(version="2")) == "IMAGE_OWNER"
+
+
+def test_a4_one_digest_given_as_both_is_refused_at_registration(channel):
+    assert (
+        channel.scientist1.code(*arguments(manifest_digest=DIGESTS[3], image_id=DIGESTS[3]))
+        == "IMAGE_ONE_DIGEST"
+    )
 
 
 def test_a_new_build_is_a_new_version(channel):
@@ -196,8 +219,8 @@ def test_unknown_version_is_refused(channel, function):
 
 def test_list_goes_page_by_page_and_by_organisation(channel):
     for number in range(7):
-        member = channel.scientist1 if number % 2 else channel.scientist2
-        member.submit(*arguments(version=f"1.{number}"))
+        member, name = (channel.scientist1, "a") if number % 2 else (channel.scientist2, "b")
+        member.submit(*arguments(name=name, version=f"1.{number}"))
     found, bookmark, pages = [], "", 0
     while pages == 0 or bookmark:
         answer = channel.auditor1.evaluate("image", "List", "Org2MSP", 2, bookmark)
@@ -206,7 +229,7 @@ def test_list_goes_page_by_page_and_by_organisation(channel):
     assert found == ["1.0", "1.2", "1.4", "1.6"]
     assert pages > 1
     first = channel.auditor1.evaluate("image", "List", "", 3)
-    assert first["bookmark"] == "image~attestree/learner~1.3"
+    assert first["bookmark"] == "image~b~1.0"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def played():
         other.complete()
     player.publish()
     federation.admin1.submit(MODEL, "Grant", process, "node01", "Org3MSP")
+    federation.start_from("node01", "second")
     federation.scientist1.submit("image", "Retire", *IMAGE, "old")
     return federation
 
@@ -75,6 +76,8 @@ def calls(federation):
             "Estimator": (process, estimator),
             "Digests": (process, [estimator, "node01/9999"]),
             "Estimators": (process, [estimator, "node01/9999"]),
+            "InitialModel": ("second",),
+            "Twins": (process,),
             "Lineage": (process, estimator),
             "History": ("task", [process, "node01", "0"]),
         },

@@ -3,6 +3,7 @@
 import base64
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from support.memory.federation import (
@@ -17,7 +18,9 @@ from support.memory.federation import (
     prepared,
     tree_of,
 )
+from support.memory.ledger import RefusedError
 
+from chaincode.shim import Context, Contract, submit
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -303,13 +306,9 @@ def test_e9_models_of_all_nodes_are_published_in_one_block(federation):
     assert federation.commit(block) == ["VALID"] * 4
 
 
-def begin(federation, process, initial):
-    """Start another process of the same nodes from a model and return node04, ready to open."""
-    specification = changed("initial_model", initial, base=TWO_ROUNDS) | {"process": process}
-    federation.scientist1.submit("orchestration", "Create", specification)
-    for caller in (federation.admin1, federation.admin2):
-        caller.submit("orchestration", "Accept", process)
-    federation.admin1.submit("orchestration", "Start", process)
+def begin(federation, process):
+    """Start another process of the same nodes from node01's model and return node04, ready to open."""
+    federation.start_from("node01", process)
     federation.process = process
     player = federation.players["node04"]
     player.ensemble, player.state = {}, None
@@ -318,10 +317,7 @@ def begin(federation, process, initial):
 
 def test_a_process_may_start_from_a_published_model(published):
     """New estimators are numbered after the model's, which may be kept and offered again."""
-    model = get(published, published.auditor1)
-    player = begin(
-        published, "second", {"process": published.process, "node": "node01", "digest": model["digest"]}
-    )
+    player = begin(published, "second")
     player.open(0)
     highest = max(e.counter for e in published.players["node01"].ensemble if e.creator == "node04")
     reused = Estimator(EstimatorId("node04", highest), STUMP)
@@ -331,16 +327,77 @@ def test_a_process_may_start_from_a_published_model(published):
     assert player.share((relayed, fresh))["created"] == [str(fresh.id)]
 
 
-def test_a_process_whose_model_is_no_longer_the_one_agreed_on_goes_no_further(published):
-    """No transaction alters a model, so it is altered by hand."""
-    model = get(published, published.auditor1)
-    initial = {"process": published.process, "node": "node01", "digest": model["digest"]}
-    player = begin(published, "second", initial)
+def test_h11_access_revoked_mid_run_stops_nobody(published):
+    """The model is fixed at the start: Share and Complete ask nobody, and its trees stay readable for it."""
+    first = published.process
+    player = begin(published, "second")
+    trees = (MODEL, "Trees", first, "node01", 0, 100)
+    published.admin1.submit(MODEL, "Revoke", first, "node01", "Org2MSP")
+    assert player.member.code(*trees) == "ACCESS_GRANT"
+    assert len(player.member.evaluate(*trees, "second")["items"]) == 50
     player.open(0)
-    place = next(place for place in published.state if place[1].startswith("\0model\0"))
+    relayed = tree_of(EstimatorId("node01", 0))
+    arguments, options = player.call_share((relayed,))
+    endorsed = player.member.endorse(*arguments, **options)
+    assert endorsed.status == 200
+    assert {chaincode for chaincode, _ in endorsed.reads} == {EXECUTION, "orchestration", "image"}
+
+
+def test_h11_who_had_no_access_at_the_start_or_asks_for_another_process_reads_nothing(published):
+    first = published.process
+    player = begin(published, "second")
+    published.admin1.submit(MODEL, "Revoke", first, "node01", "Org2MSP")
+    trees = (MODEL, "Trees", first, "node01", 0, 100)
+    assert published.auditor3.code(*trees, "second") == "ACCESS_GRANT"
+    assert player.member.code(*trees, first) == "MODEL_UNKNOWN"
+    assert player.member.code(*trees, "absent") == "PROCESS_UNKNOWN"
+    published.players["node02"].federation.process = first
+    published.players["node02"].publish()
+    published.admin1.submit(MODEL, "Revoke", first, "node02", "Org2MSP")
+    assert player.member.code(MODEL, "Trees", first, "node02", 0, 100, "second") == "ACCESS_GRANT"
+    published.admin1.submit("orchestration", "Abort", "second", "over")
+    assert player.member.code(*trees, "second") == "ACCESS_GRANT"
+
+
+def test_h11_a_process_starts_when_all_its_organisations_have_access(published):
+    published.admin1.submit(MODEL, "Revoke", published.process, "node01", "Org2MSP")
+    with pytest.raises(RefusedError, match="ACCESS_GRANT") as refused:
+        published.start_from("node01", "second")
+    assert "Org2MSP" in refused.value.sentence
+    published.admin1.submit(MODEL, "Grant", published.process, "node01", "Org2MSP")
+    assert published.admin1.submit("orchestration", "Start", "second")["status"] == "running"
+
+
+class Orchestration(Contract):
+    """Stands where orchestration stands, and has a model bound that the process did not agree on."""
+
+    name = "orchestration"
+
+    @submit
+    def start(self, ctx: Context, process: str, model: dict[str, Any]) -> None:
+        ctx.invoke(EXECUTION, ("BindInitial", process, json.dumps(model), '["Org1MSP"]'))
+
+
+def test_a_model_with_another_digest_than_agreed_on_is_not_bound(published, monkeypatch):
+    digest = get(published, published.auditor1)["digest"]
+    model = {"process": published.process, "node": "node01", "digest": DIGESTS[4]}
+    monkeypatch.setitem(published.contracts, "orchestration", Orchestration())
+    assert published.admin1.code("orchestration", "start", "second", model) == "MODEL_DIGEST"
+    bound = published.admin1.endorse("orchestration", "start", "second", model | {"digest": digest})
+    assert bound.status == 200
+    assert published.admin1.code(EXECUTION, "BindInitial", "second", model, ["Org1MSP"]) == "ACCESS_CHAINCODE"
+
+
+def test_a_task_begins_with_the_model_that_was_bound_and_with_no_other(published):
+    """Nothing rewrites what was bound, so it is altered by hand."""
+    player = begin(published, "second")
+    place = (EXECUTION, "\0initial\0second\0")
     record = json.loads(published.state[place])
-    published.state[place] = canonical.encode(record | {"digest": DIGESTS[4]})
-    assert player.share_code() == "MODEL_DIGEST"
+    record["model"]["digest"] = DIGESTS[4]
+    published.state[place] = canonical.encode(record)
+    assert player.member.code(*player.call_open(0)) == "MODEL_DIGEST"
+    del published.state[place], published.versions[place]
+    assert player.member.code(*player.call_open(0)) == "MODEL_DIGEST"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def channel():
 
 @pytest.fixture
 def alice(channel):
-    return channel.member("alice", OWN)
+    return channel.member("alice", OWN, role="admin")
 
 
 def put(member, collection="pair", key="k", value=SECRET, **more):

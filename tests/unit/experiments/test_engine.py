@@ -1,12 +1,14 @@
 """Federations in memory: the same bits as by plain prediction, for any number of processes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from experiments import robust
 from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
-from experiments.engine import Case, Engine, make_topology, run_cases
+from experiments.engine import Case, Engine, dealt, make_topology, run_cases
 from experiments.paper import run_paper
 from experiments.paper_page import paper_json
 from experiments.robust import ATTACKS, rules, run_robust
@@ -17,6 +19,7 @@ from learning.errors import ParameterError
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.rows import Rows
+from protocol.defence import Membership
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +45,10 @@ def test_remembered_scores_equal_prediction(small_split: Split) -> None:
     variant = Variant("v", Parameters(n_new=3, n_max=6, n_share=3))
     case = Case(variant, "full", iterations=2)
     outcome = engine.run(case)
+    names = list(engine.rows)
+    parameters = replace(variant.parameters, members=Membership.of(dealt(names, 4)))
     for i, ensemble in enumerate(engine.simulate(case).ensembles().values()):
-        expected = predictor(ensemble, variant.parameters).scores(small_split.X_test)
+        expected = predictor(names[i], ensemble, parameters).scores(small_split.X_test)
         assert np.array_equal(outcome.scores[i], expected)
 
 

@@ -30,7 +30,8 @@ def simulated(kind=Kind.RING, iterations=ROUNDS, **changes):
         node: Member(Rows.of(table_of(i).X, table_of(i).y), parameters)
         for i, node in enumerate(sorted(NODES))
     }
-    return simulate(members, Schedule(Topology(kind)), iterations=iterations, seed=PARAMETERS["seed"])
+    graph, seed = Schedule(Topology(kind)), PARAMETERS["seed"]
+    return simulate(members, graph, iterations=iterations, seed=seed, organisations=NODES)
 
 
 def contents(estimators):

@@ -122,7 +122,7 @@ def test_home_check_records_refusals_and_spares_own_trees(make_rows, random_tree
     state = actions.fit(NEW, rows, checked)
     silent = estimators([leaf(0.0)], "node01")
     reasons, after = refused(state, {"node01": silent}, checked, rows)
-    assert reasons == {"node01/0000": "HOME_CHECK_MISSES"}
+    assert reasons == {"node01/0000": "HOME_CHECK"}
     assert after.ensemble == state.ensemble
     empty = replace(state, ensemble=Ensemble())
     own = {"node01": state.ensemble.estimators}
@@ -131,8 +131,8 @@ def test_home_check_records_refusals_and_spares_own_trees(make_rows, random_tree
 
 def test_predictor_applies_the_vote_cap(leaf, estimators):
     ensemble = Ensemble.of(estimators([leaf(0.0)] * 9, "hostile") + estimators([leaf(1.0)], "node01"))
-    assert actions.predictor(ensemble, Defaults).scores([[0.0]]).tolist() == [0.5]
-    assert actions.predictor(ensemble, Parameters.paper()).scores([[0.0]]) == pytest.approx(0.1)
+    assert actions.predictor("node01", ensemble, Defaults).scores([[0.0]]).tolist() == [0.75]
+    assert actions.predictor("node01", ensemble, Parameters.paper()).scores([[0.0]]) == pytest.approx(0.1)
 
 
 def test_the_shipped_defaults_and_the_papers_parameters():
@@ -162,6 +162,8 @@ def test_the_shipped_defaults_and_the_papers_parameters():
         {"threshold": float("nan")},
         {"quota": 0.5},
         {"vote_cap": 0.0},
+        {"vote": "majority"},
+        {"vote": "majority", "threshold": 0.49},
     ],
     ids=str,
 )

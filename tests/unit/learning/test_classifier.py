@@ -28,8 +28,8 @@ def test_the_same_random_state_gives_the_same_trees(make_rows):
 def test_it_wraps_a_federations_ensemble(make_rows, random_trees, estimators):
     rows, ensemble = make_rows(d=4), Ensemble.of(estimators(random_trees(6)))
     parameters = Parameters(threshold=0.4, vote_cap=0.5)
-    classifier = FederatedForestClassifier.from_ensemble(ensemble, 4, parameters)
-    expected = predictor(ensemble, parameters).scores(rows.X)
+    classifier = FederatedForestClassifier.from_ensemble(ensemble, 4, parameters, "node00")
+    expected = predictor("node00", ensemble, parameters).scores(rows.X)
     assert (classifier.predict_proba(rows.X)[:, 1] == expected).all()
     assert (classifier.predict(rows.X) == (expected > 0.4)).all()
 

@@ -38,7 +38,7 @@ def agreed(options, **changes) -> step.StepParameters:
             quota=None,
             vote_cap=None,
             home_check=HomeCheck(0.02, 0.25, 5),
-            threshold=0.25,
+            threshold=0.55,
             vote="majority",
         ),
     ],

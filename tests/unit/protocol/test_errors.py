@@ -15,6 +15,7 @@ from protocol.agreement.process import Specification
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.broker import frames
 from protocol.broker.messages import Request, Verb
+from protocol.defence import NOBODY, Quota
 from protocol.digest import Digest
 from protocol.errors import (
     TABLE,
@@ -68,9 +69,8 @@ def estimator(creator):
     return Estimator(EstimatorId(creator, 1), LEAF)
 
 
-def image(repository="registry/learner", description=""):
-    digest = Digest.of(b"")
-    return Image("a", "1", digest, digest, repository, description)
+def image(repository="registry/learner", description="", image_id=b"configuration"):
+    return Image("a", "1", Digest.of(b"manifest"), Digest.of(image_id), repository, description)
 
 
 def specification(**changes):
@@ -124,6 +124,7 @@ TRIGGERS = {
     "SHARE_VERSION": lambda: share(bytes(3)),
     "SHARE_LENGTH": lambda: share(b""),
     "SHARE_COUNT": lambda: share(b"\x01\x02\x00"),
+    "QUOTA_EXCEEDED": lambda: Quota("a", NOBODY, 1.0).check((EstimatorId("b", 1), EstimatorId("b", 2)), 2),
     "SHARE_SIZE": lambda: share(bytes(101)),
     "SHARE_DUPLICATE": lambda: Share((Estimator(EstimatorId("a", 1), LEAF),) * 2),
     "SHARE_INPUT": lambda: share("text"),
@@ -134,6 +135,7 @@ TRIGGERS = {
     "KEY_TEXT": lambda: VerifyKey.parse(""),
     "KEY_WEAK": lambda: VerifyKey(bytes(32)),
     "IMAGE_REPOSITORY": lambda: image(repository="learner"),
+    "IMAGE_ONE_DIGEST": lambda: image(image_id=b"manifest").check_registrable(),
     "IMAGE_TEXT": lambda: image(description="\0"),
     "PROCESS_FIELDS": lambda: specification(surplus=1),
     "PROCESS_VALUE": lambda: specification(task_seconds=0),

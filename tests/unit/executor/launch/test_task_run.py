@@ -17,8 +17,9 @@ from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.task_run import container_name, refuse, run_task
 from executor.ledger.errors import PhaseError
 from protocol import canonical
+from protocol.digest import Digest
 from protocol.errors import AttestreeError, FrameError, defined, error_from
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
 
 LABELS = {"attestree.network": "net", STORE_LABEL: "a"}
 TASK = TaskId("p", "node01", 0)
@@ -48,12 +49,12 @@ def session(ledger: Any, folder: Path) -> NodeSession:
 
 
 def planned() -> Any:
-    opening = SimpleNamespace(public_key="ed25519:0")
-    context = SimpleNamespace(task_seconds=1)
+    digest = Digest.of(b"anything")
+    context = SimpleNamespace(task_seconds=1, organisation="Org1MSP")
     table = SimpleNamespace(to_bytes=lambda: b"rows")
     return SimpleNamespace(
         task=SimpleNamespace(id=TASK),
-        opening=lambda _: opening,
+        opening=lambda key: Opening(key, digest, digest, digest, digest, None, digest, digest),
         context=context,
         dataset=SimpleNamespace(table=table),
         state=None,

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.memory.story import Call, call_of
 
@@ -21,7 +21,7 @@ FUNCTIONS = [
     for name in CONTRACTS
     if name != "probe"
     for function in contract(name).functions
-    if (name, function) not in {("orchestration", "Advance")}
+    if (name, function) not in {("orchestration", "Advance"), ("execution-record", "BindInitial")}
 ]
 READ_AS_RECORDS = [place for place in FUNCTIONS if place[1] != "metadata"]
 DEEP = 100_000
@@ -185,7 +185,6 @@ def paths(value, path=()):
 
 
 @pytest.mark.parametrize("place", FUNCTIONS)
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_value_anywhere_is_read_or_refused_and_never_another_exception(place, data):
     call = call_of(*place)

@@ -173,7 +173,6 @@ TERMS = {
     "specification_digest": Digest.of(b"other"),
     "parameters_digest": Digest.of(b"other"),
     "voting.threshold": 0.95,
-    "voting.vote": "majority",
     "voting.vote_cap": None,
 }
 

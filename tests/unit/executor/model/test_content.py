@@ -24,7 +24,7 @@ from protocol.trees.tree import FORMAT_LIMITS, Tree
 
 def test_a_model_as_the_ledger_gives_it(model: Model) -> None:
     assert model.ensemble.estimators == estimators()
-    assert (model.voting.threshold, model.voting.vote, model.voting.vote_cap) == (0.3, "mean", 0.1)
+    assert (model.voting.threshold, model.voting.vote, model.voting.vote_cap) == (0.3, "mean", 0.25)
     assert model.n_features == 6
 
 
@@ -33,10 +33,11 @@ def test_it_scores_as_its_node_does(options: dict[str, Any]) -> None:
     model = answers(**options).assemble()
     agreed = Parameters(
         vote=options.get("vote", "mean"),
-        vote_cap=options.get("vote_cap", 0.1),
+        vote_cap=options.get("vote_cap", 0.25),
         threshold=float(options.get("threshold", 0.3)),
     )
-    node = predictor(Ensemble(estimators()), agreed)
+    agreed = replace(agreed, members=model.voting.members)
+    node = predictor(model.terms.node, Ensemble(estimators()), agreed)
     X = values(500, 3)
     expected = node.scores(X) if agreed.vote == "mean" else node.votes(X)
     assert (model.scores(X) == expected).all()

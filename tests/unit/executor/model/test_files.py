@@ -29,7 +29,7 @@ from protocol.trees.tree import Tree
 VOTES = [
     {},
     {"vote_cap": None},
-    {"vote": "majority"},
+    {"vote": "majority", "threshold": "0.6"},
     {"vote": "majority", "vote_cap": "0.3", "threshold": "0.5"},
 ]
 

@@ -15,8 +15,8 @@ from learning.fit import KINDS
 from learning.options import to_options
 from learning.parameters import Defaults, Parameters
 from learning.ranking import RANKINGS
+from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.process import (
-    MAX_NODES,
     MAX_ORGANISATIONS,
     MAX_STEPS,
     MAX_TASK_SECONDS,
@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:3dff3bce69230f922b38b6b4e2e1522d94f8ce123f0693a6f6358e7039119030"
+GOLDEN = "sha256:1d4dc3b45fa50182198a8e4ce0d23a1ce89e782bc6d2f19bbd75085cce42561d"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:
@@ -80,7 +80,7 @@ def test_numbers_become_text_in_their_one_spelling() -> None:
         ("quota: 2", "quota: 2.0"),
     )
     found = options(made)
-    assert (found["threshold"], found["quota"], found["vote_cap"]) == ("0.25", "2.0", "0.1")
+    assert (found["threshold"], found["quota"], found["vote_cap"]) == ("0.25", "2.0", "0.25")
     assert (found["mu"][:2], found["sigma"][:2]) == (["0.0", "1.0"], ["1.0", "2.0"])
 
 
@@ -89,9 +89,9 @@ def test_numbers_become_text_in_their_one_spelling() -> None:
     [
         ("null", None),
         ("false", None),
-        ("true", {"max_alarms": "0.01", "min_found": "0.3", "enough_anomalies": 8}),
-        ("{}", {"max_alarms": "0.01", "min_found": "0.3", "enough_anomalies": 8}),
-        ("{max_alarms: 0.02}", {"max_alarms": "0.02", "min_found": "0.3", "enough_anomalies": 8}),
+        ("true", {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}),
+        ("{}", {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}),
+        ("{max_alarms: 0.02}", {"max_alarms": "0.02", "min_found": "0.5", "enough_anomalies": 8}),
     ],
 )
 def test_home_check_in_short(text: str, expected: object) -> None:
