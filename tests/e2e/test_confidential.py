@@ -42,6 +42,7 @@ def players(before: int, tmp_path_factory: pytest.TempPathFactory) -> list[Playe
         "n_max": N_MAX,
         "n_share": N_SHARE,
         "features": [f"V{i}" for i in range(N_FEATURES)],
+        "label": "fraud",
         "confidential": True,
     }
     path = tmp_path_factory.mktemp("federation") / "federation.json"
