@@ -197,6 +197,11 @@ class TaskContext(LedgerRecord):
         return TaskId(self.process, self.node, self.iteration)
 
     @property
+    def audience(self) -> tuple[str, ...] | None:
+        """The organisations whose peers may see the trees; None where all may."""
+        return None if self.collection is None else self.consortium
+
+    @property
     def is_last(self) -> bool:
         """Whether the node's model is made by this task."""
         return self.iteration + 1 == self.iterations
