@@ -19,6 +19,8 @@ USAGE: Rows = {
         "Give --genesis with the hash of the channel's first block, or --roots with the organisations' root"
         " certificates, from another source than the export."
     ),
+    "AUDIT_FIGURE": "Name a file that ends in .png or .svg.",
+    "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
@@ -278,6 +280,7 @@ BUNDLE: Rows = {
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
     "BUNDLE_SIZE": _NEW_EXPORT,
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
     "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
 }
 
