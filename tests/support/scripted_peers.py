@@ -24,7 +24,7 @@ from executor.ledger.gateway.peer import Peer
 METHODS = ("Evaluate", "Endorse", "Submit", "CommitStatus", "ChaincodeEvents")
 VALID, CONFLICT, PHANTOM, POLICY = 0, 11, 12, 10
 # How long anything may take before it counts as lost; a busy machine is slow, not wrong.
-WAIT = 60
+WAIT = 150
 PATIENT = Deadlines(evaluate=WAIT, endorse=WAIT, submit=WAIT, commit=WAIT, another_look=WAIT)
 
 

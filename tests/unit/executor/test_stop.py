@@ -64,7 +64,7 @@ def waiting(phase: str) -> Iterator[subprocess.Popen[str]]:
 def test_a_signal_that_the_parent_ignores_and_blocks_ends_a_command(number: signal.Signals) -> None:
     with waiting("at once") as started:
         started.send_signal(number)
-        assert started.communicate(timeout=30)[0] == "ended\n"
+        assert started.communicate(timeout=150)[0] == "ended\n"
 
 
 def test_signals_in_quick_succession_are_noted_and_disturb_nothing() -> None:
@@ -74,5 +74,5 @@ def test_signals_in_quick_succession_are_noted_and_disturb_nothing() -> None:
         assert started.stdout is not None
         assert started.stdout.readline() == "asked\n"
         started.send_signal(signal.SIGINT)
-        assert started.communicate("\n", timeout=30)[0] == "closed\n"
+        assert started.communicate("\n", timeout=150)[0] == "closed\n"
         assert started.returncode == 0
