@@ -40,8 +40,10 @@ except KeyboardInterrupt:
 # As a shell does for what it starts in the background, as runners do, and as nohup does for its one signal.
 DEAF = """
 import os, signal, sys
-for name in sys.argv.pop(1).split():
-    signal.signal(getattr(signal, name), signal.SIG_IGN)
+ignored = sys.argv.pop(1).split()
+# Whatever whoever runs the tests has left to them: nohup ignores one of these.
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    signal.signal(getattr(signal, name), signal.SIG_IGN if name in ignored else signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
