@@ -202,6 +202,12 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
         Topology.from_dict(dict(subject)).check_nodes(plan.nodes)
     elif len(plan.nodes) >= MAX_NODES and subject["node"] not in plan.nodes:
         raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
+    elif process.specification.confidential and (
+        subject["organisation"] not in process.specification.organisations
+    ):
+        raise StateError(
+            "PROCESS_COLLECTION", f"{subject['organisation']} cannot hold the trees of {process.id}"
+        )
     _check_range(change.iteration, progress.frontier() + 1, plan.iterations)
 
 

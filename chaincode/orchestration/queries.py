@@ -130,7 +130,14 @@ class ProcessQueries(LedgerContract):
         found = Process.load(ctx, process)
         plan = found.plan
         nodes = {node: plan.nodes[node] for node in sorted(plan.nodes)}
-        return ModelContext(process, found.record.status, plan.consortium, nodes, plan.iterations)
+        return ModelContext(
+            process,
+            found.record.status,
+            plan.consortium,
+            nodes,
+            plan.iterations,
+            found.specification.collection,
+        )
 
 
 def _brief(record: ProcessRecord) -> ProcessBrief:
@@ -226,4 +233,5 @@ def _task_context(  # noqa: PLR0917
         schema_digest=parameters.agreed.schema_digest,
         task_seconds=specification.task_seconds,
         consortium=plan.consortium,
+        collection=specification.collection,
     )

@@ -16,7 +16,7 @@ from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger.changes import AbortStatus, ProcessVotes
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 
-WAIT = 60
+WAIT = 150
 STATUS = ProcessStatus(
     process="p",
     status=ProcessState.RUNNING,
