@@ -18,6 +18,7 @@ from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.parameters import MAX_NODES
+from protocol.agreement.process import Specification
 from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
@@ -202,12 +203,8 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
         Topology.from_dict(dict(subject)).check_nodes(plan.nodes)
     elif len(plan.nodes) >= MAX_NODES and subject["node"] not in plan.nodes:
         raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
-    elif process.specification.confidential and (
-        subject["organisation"] not in process.specification.organisations
-    ):
-        raise StateError(
-            "PROCESS_COLLECTION", f"{subject['organisation']} cannot hold the trees of {process.id}"
-        )
+    elif process.specification.confidential:
+        _check_holder(process.specification, subject["organisation"])
     _check_range(change.iteration, progress.frontier() + 1, plan.iterations)
 
 
@@ -221,3 +218,9 @@ def _check_range(iteration: int, earliest: int | None, iterations: int) -> None:
             if earliest is not None and earliest <= last
             else f"iteration {iteration} is not to come: the last one, {last}, has begun",
         )
+
+
+def _check_holder(specification: Specification, organisation: str) -> None:
+    """Refuse an organisation for which there is no place in the collection of a confidential process."""
+    if organisation not in specification.organisations:
+        raise StateError("PROCESS_COLLECTION", f"{organisation} cannot hold the trees of this process")
