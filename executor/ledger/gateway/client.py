@@ -180,8 +180,12 @@ class Gateway:
         )
 
     def _preferred(self) -> list[Link]:
-        """The own organisation's peer and then the others, those that did not answer of late at the end."""
-        return sorted(self._links, key=lambda link: (link.rests, link.peer.msp != self.identity.msp_id))
+        """The own organisation's peer, those that are furthest, the others; who did not answer of late last.
+
+        So whoever has just written asks first those that have reported the block.
+        """
+        own = self.identity.msp_id
+        return sorted(self._links, key=lambda link: (link.rests, link.peer.msp != own, -link.height))
 
     def _read(self, proposal: Proposal, rule: Rule, check: Check | None = None) -> bytes:
         more = () if check is None else (check,)
