@@ -249,10 +249,9 @@ class Call:
         While the own peer may only lag, or be ahead of the others, nothing is said against its word.
         """
         alike: dict[tuple[str, Any], list[Server]] = {}
-        details, kinds = [], []
+        details = []
         for server, found in said.items():
             if isinstance(found, grpc.RpcError | TimeoutError):
-                kinds.append(kind_of(found))
                 details.append(server.said(found))
                 if kind_of(found) == "failed":
                     alike.setdefault(("failed", text_of(found)), []).append(server)
@@ -273,9 +272,10 @@ class Call:
         )
         if len(voters) >= needed and kind == "answered":
             return bytes(word)
-        own = [detail for detail in details if detail["msp"] in {server.msp for server in voters}]
         if len(voters) >= needed:
-            raise WorkerError(kind, str(word), details=own)
+            alike_in = {server.msp for server in voters}
+            said_so = [detail for detail in details if detail["msp"] in alike_in]
+            raise WorkerError(kind, str(word), details=said_so)
         if len(alike) > 1:
             raise WorkerError("disagree", "too few organisations agree on the answer", details=details)
         raise WorkerError("unreachable", f"{len(voters)} of {needed} organisations answer", details=details)
