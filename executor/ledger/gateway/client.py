@@ -98,8 +98,10 @@ class Gateway:
         needed = majority(len(self.members))
         rule = replace(self._rule(set()), needed=needed, own_wait=0 if rests else OWN_ENDORSEMENT_SECONDS)
         direct = len({link.peer.msp for link in links}) >= needed
-        refusals = 1 if self.trust.own_peer else self.agreement
-        collection = Collection(proposal, self.members, direct, refusals, self.deadlines.endorse)
+        believed = own if self.trust.own_peer else ""
+        collection = Collection(
+            proposal, self.members, direct, self.agreement, believed, self.deadlines.endorse
+        )
         result, endorsements = collect(links, rule, collection)
         return proposal.endorsed(result, endorsements, self.identity)
 

@@ -175,7 +175,7 @@ class Inquiry(Generic[T]):
         enough = [
             key
             for key, votes in self._votes.items()
-            if len(votes) >= (next(iter(votes.values())).needed or rule.needed)
+            if len(votes) >= min(statement.needed or rule.needed for statement in votes.values())
             or any(msp in rule.alone for msp in votes)
         ]
         with_own = [key for key in enough if rule.own in self._votes[key]]

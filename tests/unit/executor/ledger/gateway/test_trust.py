@@ -283,6 +283,16 @@ def test_h2_what_the_own_peer_alone_refuses_is_not_refused(client, peers):
     assert raised.value.refusal is None
 
 
+def test_h2_who_trusts_the_own_peer_is_refused_by_it_alone_and_by_no_other(identity, peers):
+    with client_of(identity, [peer.peer for peer in peers], Trust(own_peer=True)) as client:
+        peers[1].always("Endorse", refuses(peers[1]))
+        assert client.contract("model").submit("Publish").answer == b'{"done":true}'
+        peers[0].always("Endorse", refuses(peers[0]))
+        with pytest.raises(EndorseError) as raised:
+            client.contract("model").submit("Publish")
+    assert raised.value.refusal.code == "MODEL_EXISTS"
+
+
 def test_the_own_peer_endorses_if_it_is_up(client, peers):
     slow = threading.Event()
 
