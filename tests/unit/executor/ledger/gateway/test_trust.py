@@ -294,7 +294,7 @@ def test_h2_who_trusts_the_own_peer_is_refused_by_it_alone_and_by_no_other(ident
 
 
 def test_the_own_peer_endorses_if_it_is_up(client, peers, monkeypatch):
-    monkeypatch.setattr(client_module, "OWN_ENDORSEMENT_SECONDS", WAIT)
+    monkeypatch.setattr(client_module, "OWN_SECONDS", WAIT)
     slow = threading.Event()
 
     def late(request, context):
@@ -336,6 +336,29 @@ def test_h1_one_organisations_word_is_no_commit(client, peers, monkeypatch):
         client.contract("image").submit("Register")
     assert raised.value.code == "COMMIT_UNKNOWN"
     assert "only Org2MSP answered" in raised.value.cause
+
+
+def test_a_write_can_be_read_at_the_own_peer_at_once(client, peers, monkeypatch):
+    """Its report is waited for, though enough others have reported."""
+    monkeypatch.setattr(client_module, "OWN_SECONDS", WAIT)
+    monkeypatch.setattr(inquiry, "HEDGE_SECONDS", 0.05)
+    others, reported = threading.Semaphore(0), []
+
+    def late(request, context):
+        for _ in range(2):
+            others.acquire(timeout=WAIT)
+        reported.append("Org1MSP")
+        return committed()(request, context)
+
+    def soon(request, context):
+        others.release()
+        return committed()(request, context)
+
+    peers[0].always("CommitStatus", late)
+    for peer in peers[1:]:
+        peer.always("CommitStatus", soon)
+    client.contract("image").submit("Register")
+    assert reported
 
 
 def test_h2_the_own_peer_says_valid_and_others_know_better(client, peers):
