@@ -21,6 +21,7 @@ from protocol.errors import EncodingError, ProcessError
 from protocol.fields import AgreementFields
 from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
+from protocol.trees.limits import FIRST_FORMAT, LATEST_FORMAT
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32
@@ -56,6 +57,8 @@ class Specification:
     """How long a node may be silent before a majority may leave it out."""
     abort: AbortRule = AbortRule.MAJORITY
     version: int = VERSION
+    estimator_format: int = LATEST_FORMAT
+    """In which format the nodes write their trees."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -75,6 +78,7 @@ class Specification:
             found.whole("silence_seconds", 1, MAX_SILENCE_SECONDS, DEFAULT_SILENCE_SECONDS),
             _abort(found.get("abort", AbortRule.MAJORITY.value)),
             version,
+            found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
         )
         specification.check()
         return specification
@@ -94,6 +98,8 @@ class Specification:
         _check_steps(self.steps, self.iterations)
         for step in self.steps:
             step.check_nodes(self.nodes)
+            if step.parameters.limits.format != FIRST_FORMAT:
+                raise ProcessError("PROCESS_FIELDS", "limits has a format, which estimator_format is for")
         self.topology.first.check_nodes(self.nodes)
         for start, topology in self.topology.changes:
             topology.check_nodes(self.nodes)
@@ -134,7 +140,7 @@ class Specification:
     ) -> TaskParameters:
         """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
-        agreed = step.parameters_of(node)
+        agreed = step.parameters_of(node).in_format(self.estimator_format)
         counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
             agreed,
@@ -165,7 +171,11 @@ class Specification:
             "task_seconds": self.task_seconds,
         }
         if self.version > 1:
-            record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
+            record |= {
+                "silence_seconds": self.silence_seconds,
+                "abort": self.abort.value,
+                "estimator_format": self.estimator_format,
+            }
         return record
 
     def to_bytes(self) -> bytes:
@@ -183,8 +193,10 @@ class Specification:
 
 _NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
 _FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
-_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort")}
+_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort", "estimator_format")}
 """By version, the fields that have defaults."""
+_FORMATS = {1: FIRST_FORMAT, VERSION: LATEST_FORMAT}
+"""By version, the estimator format of a process that names none."""
 
 
 def _version(record: object) -> int:

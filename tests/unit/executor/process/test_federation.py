@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:e5c56a419649334bdea5ca52d1552b606ac7acf00ac1c480a5d2ebf19069c289"
+GOLDEN = "sha256:bc68d5b83e2e108e475346c6de05aa285659ae3dfe7bfa69e2cd928a207fa89e"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:
