@@ -10,6 +10,7 @@ import click
 
 from executor.exits import end_with
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.gateway.trust import Trust
 from executor.ledger.transport import Transport
 from executor.network import Network, NetworkError
 from protocol.errors import AttestreeError
@@ -18,6 +19,9 @@ TRANSPORTS = ("gateway", "hfc")
 ORGANISATION = "ATTESTREE_ORGANISATION"
 IDENTITY = "ATTESTREE_IDENTITY"
 TRANSPORT = "ATTESTREE_TRANSPORT"
+TRUST_OWN_PEER = "ATTESTREE_TRUST_OWN_PEER"
+TRUST_PEERS = "ATTESTREE_TRUST_PEERS"
+AGREEMENT = "ATTESTREE_AGREEMENT"
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Caller:
     organisation: str
     identity: str
     transport: str = TRANSPORTS[0]
+    trust: Trust = Trust()  # noqa: RUF009 - frozen
 
     def ledger(self) -> Ledger:
         """Open the ledger; use it as a context manager."""
@@ -38,11 +43,11 @@ class Caller:
             # In an environment of its own, which only those who ask for it have.
             from executor.ledger.hfc.client import HfcTransport  # noqa: PLC0415
 
-            return HfcTransport.connect(self.network, self.organisation, self.identity)
+            return HfcTransport.connect(self.network, self.organisation, self.identity, self.trust)
         # gRPC takes its time to load.
         from executor.ledger.gateway_transport import GatewayTransport  # noqa: PLC0415
 
-        return GatewayTransport.connect(self.network, self.organisation, self.identity)
+        return GatewayTransport.connect(self.network, self.organisation, self.identity, self.trust)
 
 
 def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,6 +61,25 @@ def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--organisation", envvar=ORGANISATION, help="Whose identity to use. [default: org1]"),
         click.option("--identity", envvar=IDENTITY, help="Which identity. [default: the command's]"),
+        click.option(
+            "--trust-own-peer",
+            is_flag=True,
+            envvar=TRUST_OWN_PEER,
+            help="Believe the own organisation's peer alone, in everything.",
+        ),
+        click.option(
+            "--trust-peers",
+            is_flag=True,
+            envvar=TRUST_PEERS,
+            help="Believe any single peer in what decides nothing, while the own one is down.",
+        ),
+        click.option(
+            "--agreement",
+            type=click.IntRange(min=1),
+            envvar=AGREEMENT,
+            metavar="N",
+            help="How many organisations make a fact. [default: more than a third]",
+        ),
     )
     return functools.reduce(lambda made, option: option(made), reversed(options), command)
 
@@ -97,4 +121,20 @@ def _caller(given: dict[str, str | None], identity: str) -> Caller:
         chosen("organisation", ORGANISATION, "org1"),
         chosen("identity", IDENTITY, identity),
         chosen("transport", TRANSPORT, TRANSPORTS[0]),
+        _trust(root),
+    )
+
+
+def _trust(root: dict[str, Any]) -> Trust:
+    """Whose word counts: by the program's options, or by the environment where a command runs without it."""
+
+    def flag(name: str, variable: str) -> bool:
+        given = root.get(name)
+        return bool(click.BOOL(os.environ.get(variable) or "no") if given is None else given)
+
+    agreement = root.get("agreement") or os.environ.get(AGREEMENT)
+    return Trust(
+        own_peer=flag("trust_own_peer", TRUST_OWN_PEER),
+        peers=flag("trust_peers", TRUST_PEERS),
+        agreement=click.INT(agreement) if agreement else None,
     )

@@ -14,10 +14,13 @@ FILE = "Correct the file; docs/federation.md explains every field."
 
 USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
+    "AGREEMENT_RANGE": "Give an --agreement from 1 to {most}.",
     "AUDIT_ANCHOR": (
         "Give --genesis with the hash of the channel's first block, or --roots with the organisations' root"
         " certificates, from another source than the export."
     ),
+    "AUDIT_FIGURE": "Name a file that ends in .png or .svg.",
+    "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
@@ -217,7 +220,11 @@ PHASE: Rows = {
     "LEDGER_TIMEOUT": "The peers are slow or cut off; run `executor doctor`, then try again.",
     "LEDGER_CONFLICT": "Others write the same records just now; nothing was written, so try again.",
     "LEDGER_ANSWER": "Compare the versions of this client and of the chaincode with `executor doctor`.",
-    "TRANSACTION_ALTERED": "Do not use this peer: it asked for a signature on something else.",
+    "PEERS_DISAGREE": (
+        "Believe none of them: compare the peers with `executor doctor`, and try again once they agree. "
+        "A transaction that is named here may be on the ledger."
+    ),
+    "TRANSACTION_ALTERED": "Do not use the peer that is named: what it brought to be signed was forged.",
     "TRANSACTION_INVALID": "Nothing was written; run `executor doctor` to compare the peers.",
     "TRANSACTION_TOO_LARGE": "Send less in one transaction: fewer or smaller estimators.",
     "EVALUATE_FAILED": _DOCTOR,
@@ -272,6 +279,7 @@ BUNDLE: Rows = {
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
     "BUNDLE_SIZE": _NEW_EXPORT,
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
     "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
 }
 

@@ -52,11 +52,14 @@ GRAVITY = (
 )
 """Of several failures the gravest decides: that something lies, before that it may not or cannot be done."""
 
-# The code decides before the class: an image that is not the ledger's is that, whoever found it.
+# The code decides before the class: an image that is not the ledger's is that, whoever found it, and a peer
+# that lies is no peer that is down.
 # A transition that the life cycle does not have is the wrong state, though its class is that of data.
 _BY_CODE = {
     "IMAGE_MISMATCH": IMAGE_INTEGRITY,
     "LEDGER_CONFLICT": CONFLICT,
+    "PEERS_DISAGREE": IMAGE_INTEGRITY,
+    "TRANSACTION_ALTERED": IMAGE_INTEGRITY,
     "LIFECYCLE_TRANSITION": WRONG_STATE,
 }
 

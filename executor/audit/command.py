@@ -3,29 +3,33 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from executor.audit import errors as _errors  # noqa: F401 - defines the codes that are raised here
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
-from executor.audit.errors import AuditError, BundleError
+from executor.audit.errors import BundleError
 from executor.audit.fabric.configuration import RootSet
 from executor.audit.fabric.identity import fingerprint
+from executor.audit.files import read_statement, verify_file, write_text
+from executor.audit.subject_commands import COMMANDS, end_unless
 from executor.audit.text import show_verification
-from executor.audit.verify import Verification, verify_bundle
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import exit_code, json_option, message, reported, to_dict
 from executor.output import answer
-from executor.user_files import UserFileError, open_file
 from protocol.errors import AttestreeError
 
 
 @click.group()
 def audit() -> None:
     """Check what happened on the ledger, by nobody's word."""
+
+
+for command in COMMANDS:
+    audit.add_command(command)
 
 
 @audit.command("export")
@@ -57,31 +61,47 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="A directory with the organisations' root certificates, known from elsewhere.",
 )
+@click.option(
+    "--statements",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What an organisation says of its peer (`executor audit attest`); can be given often.",
+)
 @json_option
-def verify(file: Path, genesis: str | None, roots: Path | None, as_json: bool) -> None:
+def verify(
+    file: Path, genesis: str | None, roots: Path | None, statements: tuple[Path, ...], as_json: bool
+) -> None:
     """Check an export without a network, a peer or an engine; exit 0 only if every claim holds.
 
     The anchor must come from outside the file: whoever made the file could have made a whole channel.
     """
     try:
-        found = verify_file(file, anchor_of(genesis, roots))
+        said = [read_statement(path) for path in statements]
+        found = verify_file(file, anchor_of(genesis, roots), said=said)
     except AttestreeError as error:
         _end_unread(error, as_json)
     answer(found.to_dict(), lambda: show_verification(found), as_json=as_json, indent=2)
-    if not found.verified:
-        count = len(found.failures)
-        refusal = AuditError("AUDIT_FAILED", f"{count} of the claims do not hold somewhere")
-        click.echo(message(refusal), err=True)
-        sys.exit(exit_code(refusal))
+    end_unless(found.verified, len(found.failures))
 
 
-def verify_file(file: Path, anchor: Anchor, observers: Any = ()) -> Verification:
-    """Check the export in a file."""
-    try:
-        with open_file(file) as opened:
-            return verify_bundle(opened, anchor, observers)
-    except UserFileError as error:
-        raise UsageError("AUDIT_FILE", f"{file} cannot be read: {error.cause}") from error
+@audit.command("attest")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it. [default: printed]"
+)
+@caller_options("auditor")
+@reported
+def attest(out: Path | None, caller: Caller) -> None:
+    """Sign how far the organisation's peer is, with the hashes of its last block and of its state.
+
+    Others compare it with their exports: `executor audit verify --statements FILE`.
+    """
+    from executor.audit.export import make_statement  # noqa: PLC0415 - verifying needs no ledger
+
+    raw = make_statement(caller).to_bytes()
+    if out is None:
+        click.echo(raw.decode())
+    else:
+        write_text(out, f"{raw.decode()}\n")
 
 
 def anchor_of(genesis: str | None, roots: Path | None) -> Anchor:

@@ -1,15 +1,19 @@
 """`executor audit export`: every block of the channel as one file, for somebody who trusts none of us."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from executor.audit.bundle import MANIFEST, BundleWriter, Manifest, block_name
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.configuration import Configuration
 from executor.audit.fabric.messages import MalformedError
+from executor.audit.statements import Statement
 from executor.audit.verify import copies_of, first_configuration
+from executor.caller import Caller
 from executor.errors import LedgerError, UsageError
+from executor.ledger.identities import load_identity
 from executor.ledger.transport import Transport
+from executor.network import CHANNEL
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,28 @@ def export_channel(transport: Transport, process: str, out: Path, height: int | 
     finally:
         unfinished.unlink(missing_ok=True)
     return Exported(out, genesis, total, size)
+
+
+def make_statement(caller: Caller) -> Statement:
+    """Say how far the organisation's peer is, signed by the caller."""
+    signer = load_identity(caller.network, caller.organisation, caller.identity)
+    with caller.ledger() as ledger:
+        height = ledger.transport.chain_info().height
+        raw = ledger.transport.block(height - 1)
+    try:
+        block = Block.from_bytes(raw)
+        commit_hash = block.commit_hash
+    except MalformedError as error:
+        raise LedgerError("LEDGER_BLOCK", f"the peer's block cannot be read: {error}") from error
+    said = Statement(
+        CHANNEL,
+        caller.network.msp_id(caller.organisation),
+        height,
+        block.hash.hex(),
+        commit_hash.hex(),
+        signer.certificate.decode(),
+    )
+    return replace(said, signature=signer.sign(said.signed).hex())
 
 
 def _write(transport: Transport, process: str, writer: BundleWriter, total: int) -> str:

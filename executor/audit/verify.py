@@ -6,11 +6,12 @@
 4. What the export says about itself is what its blocks say.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from executor.audit import chain as chains
+from executor.audit import statements
 from executor.audit.bundle import CONFIGURATION, MANIFEST, Manifest, block_name, read_members
 from executor.audit.chain import Anchor, Chain
 from executor.audit.errors import BundleError
@@ -22,10 +23,12 @@ from executor.audit.limits import not_proven
 from executor.audit.replay import replay
 from executor.audit.replay.replay import Replay
 from executor.audit.replay.view import View, Written
+from executor.audit.statements import Seen, Statement
 
 SENTENCES = {
     **chains.SENTENCES,
     **replay.SENTENCES,
+    **statements.SENTENCES,
     "export": "what the export says about itself is what its blocks say",
 }
 Observer = Callable[[View, Written], None]
@@ -60,20 +63,29 @@ class Verification:
         }
 
 
-def verify_bundle(file: IO[bytes], anchor: Anchor, observers: tuple[Observer, ...] = ()) -> Verification:
-    """Check an export; what it holds is judged, and what it is not raises."""
-    findings = Findings(SENTENCES)
+def verify_bundle(
+    file: IO[bytes],
+    anchor: Anchor,
+    observers: tuple[Observer, ...] = (),
+    said: Sequence[Statement] = (),
+    findings: Findings | None = None,
+) -> Verification:
+    """Check an export, and what organisations said of their peers; what is no export at all raises."""
+    findings = Findings(SENTENCES) if findings is None else findings
     members = read_members(file)
     manifest = _manifest(members)
     chain = Chain(anchor, findings)
     replayed = Replay(findings, chain.validator.state, observers)
     copies: dict[str, bytes] = {}
+    heights, seen = {statement.height for statement in said}, dict[int, Seen]()
     try:
         for name, content in members:
             if chain.height < manifest.height:
                 _need(name, block_name(chain.height))
                 for committed in chain.take(content):
                     replayed.take(committed)
+                if chain.height in heights:
+                    seen[chain.height] = Seen(chain.last_hash.hex(), chain.validator.commit_hash.hex())
             else:
                 _need_order(name, copies)
                 copies[name] = content
@@ -82,6 +94,7 @@ def verify_bundle(file: IO[bytes], anchor: Anchor, observers: tuple[Observer, ..
     except MalformedError as error:
         raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
     _check_copies(findings, manifest, chain, copies)
+    statements.compare(findings, chain.configuration, said, seen)
     chain.validator.state.close()
     return Verification(
         findings.verified, findings.claims, findings.failures, not_proven(chain), manifest, chain

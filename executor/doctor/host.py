@@ -1,5 +1,6 @@
 """Checks of the host: programs, engine, disk."""
 
+import os
 import platform
 import shutil
 import subprocess
@@ -15,6 +16,9 @@ from executor.network import ROOT
 
 PACKAGES = ("attestree", "numpy", "scikit-learn", "joblib", "cryptography", "grpcio", "docker")
 FREE_BYTES = 3_000_000_000
+PROXIES = tuple(
+    variant for name in ("http_proxy", "https_proxy", "all_proxy") for variant in (name, name.upper())
+)
 
 
 def check_host() -> Iterator[Finding]:
@@ -22,6 +26,7 @@ def check_host() -> Iterator[Finding]:
     yield _python()
     yield _packages()
     yield _disk()
+    yield _proxies()
     yield _engine()
     yield _compose()
 
@@ -43,6 +48,13 @@ def _disk() -> Finding:
     free = shutil.disk_usage(ROOT).free
     ok = free >= FREE_BYTES
     return Finding("disk", ok, f"{free / 1e9:.1f} GB free", "" if ok else "free at least 3 GB")
+
+
+def _proxies() -> Finding:
+    """Name the proxies of this environment; peers and registry are reached without them."""
+    named = [name for name in PROXIES if os.environ.get(name)]
+    detail = f"{', '.join(named)}: for downloads, not for peers and registry" if named else "none"
+    return Finding("proxies in the environment", True, detail)
 
 
 def _engine() -> Finding:

@@ -4,8 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 from executor.ledger.errors import translated
-from executor.ledger.gateway import Gateway
-from executor.ledger.identities import check_organisation, load_identity, peers_of
+from executor.ledger.gateway import Gateway, Trust
+from executor.ledger.identities import (
+    authorities_of,
+    check_organisation,
+    check_trust,
+    load_identity,
+    peers_of,
+)
 from executor.ledger.transport import Argument, ChaincodeEvent, ChainInfo, Receipt
 from executor.network import CHANNEL, Network
 
@@ -17,16 +23,30 @@ class GatewayTransport:
         self.gateway = gateway
 
     @classmethod
-    def connect(cls, network: Network, organisation: str, identity: str) -> Self:
-        """Act as a user of an organisation: through its own peer, or through others while that is down."""
+    def connect(
+        cls,
+        network: Network,
+        organisation: str,
+        identity: str,
+        trust: Trust = Trust(),  # noqa: B008 - frozen
+    ) -> Self:
+        """Act as a user of an organisation; `trust` says whose word counts."""
         check_organisation(network, organisation)
-        peers = peers_of(network, organisation)
-        return cls(Gateway(load_identity(network, organisation, identity), peers, CHANNEL))
+        check_trust(network, trust)
+        peers, authorities = peers_of(network, organisation), authorities_of(network)
+        return cls(
+            Gateway(load_identity(network, organisation, identity), peers, CHANNEL, authorities, trust)
+        )
 
     @translated()
     def evaluate(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
-        """Read: run a function on the first peer that answers, the organisation's own first."""
+        """Read on the own peer's word, or on that of enough others while it does not answer."""
         return self.gateway.contract(chaincode).evaluate(function, *arguments)
+
+    @translated()
+    def evaluate_agreed(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
+        """Read what enough organisations say alike."""
+        return self.gateway.contract(chaincode).evaluate_agreed(function, *arguments)
 
     @translated()
     def submit(
@@ -41,7 +61,7 @@ class GatewayTransport:
 
     @translated()
     def chain_info(self) -> ChainInfo:
-        """Return the height of the channel as the first peer that answers has it."""
+        """Return the height of the channel; a peer whose chain gets shorter is not believed."""
         return self.gateway.chain_info()
 
     @translated()

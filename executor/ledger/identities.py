@@ -1,7 +1,7 @@
 """With whose certificate and key the ledger is asked, and through whose peers, as the network has them."""
 
 from executor.errors import UsageError
-from executor.ledger.gateway import Identity, IdentityError, Peer
+from executor.ledger.gateway import Identity, IdentityError, Peer, Trust, TrustError
 from executor.network import Network
 
 
@@ -32,17 +32,33 @@ def load_identity(network: Network, organisation: str, name: str) -> Identity:
         raise UsageError("IDENTITY_UNKNOWN", cause, known=", ".join(known)) from error
 
 
+def check_trust(network: Network, trust: Trust) -> None:
+    """Refuse an agreement that the network's organisations cannot reach."""
+    try:
+        trust.needed(len(network.organisations))
+    except TrustError as error:
+        raise UsageError("AGREEMENT_RANGE", error.cause, most=len(network.organisations)) from error
+
+
 def peers_of(network: Network, organisation: str) -> list[Peer]:
-    """Every organisation's peer, the organisation's own first, each under its own TLS authority."""
-    others = [name for name in network.organisations if name != organisation]
+    """Every organisation's peer, the organisation's own first, each under its own TLS authority.
+
+    The others follow in a circle, so that not all organisations turn to the same one.
+    """
+    own = network.organisations.index(organisation)
     return [
-        Peer(network.peer_address(name), network.msp_id(name), _tls_ca(network, name))
-        for name in [organisation, *others]
+        Peer(network.peer_address(name), network.msp_id(name), _read(network, name, "tlsca.pem"))
+        for name in [*network.organisations[own:], *network.organisations[:own]]
     ]
 
 
-def _tls_ca(network: Network, organisation: str) -> bytes:
-    path = network.folder(organisation) / "tlsca.pem"
+def authorities_of(network: Network) -> dict[str, bytes]:
+    """The authority that issues each organisation's signing certificates, as this host keeps it."""
+    return {network.msp_id(name): _read(network, name, "ca.pem") for name in network.organisations}
+
+
+def _read(network: Network, organisation: str, name: str) -> bytes:
+    path = network.folder(organisation) / name
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What every transport to the ledger does: evaluate, submit, read blocks, follow events.
+"""What every transport to the ledger does: evaluate, on one word or on enough, submit, read blocks, events.
 
 The Gateway client (executor/ledger/gateway_transport.py) is the default; `--transport hfc` puts fabric-sdk-py
 behind the same interface. A refusal by chaincode is raised in the refusal's own class (protocol.errors), from
@@ -17,7 +17,10 @@ class Transport(Protocol):
     """One identity's way to one channel."""
 
     def evaluate(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
-        """Read: run a function on a peer of the caller's organisation and return its answer."""
+        """Read for information: run a function on a peer of the caller's organisation."""
+
+    def evaluate_agreed(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
+        """Read what decides something: what enough organisations' peers answer alike."""
 
     def submit(
         self,

@@ -38,15 +38,24 @@ python_environment() {
   environment_key >"$ROOT/.venv/.locked"
 }
 
-# uv installs on all cores and links from its cache, which makes a second clone a matter of seconds. It does not read pip's
-# configuration, so where that leads to another index, pip has the last word. Either checks every hash.
+# uv installs on all cores and links from its cache, which makes a second clone a matter of seconds; byte code is kept beside
+# that cache. It does not read pip's configuration, so where that leads to another index, pip has the last word. Either
+# checks every hash.
 install_locked() {
   local python=$ROOT/.venv/bin/python
   "$python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$ROOT/requirements/uv.txt" >/dev/null 2>&1 &&
-    "$ROOT/.venv/bin/uv" pip install --quiet --python "$python" --require-hashes --compile-bytecode --cache-dir "$CACHE/uv" \
-      -r "$ROOT/requirements/dev.txt" >/dev/null 2>&1 && return 0
+    "$ROOT/.venv/bin/uv" pip install --quiet --python "$python" --require-hashes --cache-dir "$CACHE/uv" \
+      -r "$ROOT/requirements/dev.txt" >/dev/null 2>&1 &&
+    "$python" "$ROOT/network/lib/bytecode.py" "$(packages_of "$python")" "$(bytecode_store "$python")" >/dev/null 2>&1 &&
+    return 0
   quietly "pip install of the locked packages" "$python" -m pip install --disable-pip-version-check --require-hashes \
     -r "$ROOT/requirements/dev.txt"
+}
+
+packages_of() { "$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; } # PYTHON
+bytecode_store() { # PYTHON
+  echo "$CACHE/bytecode/$("$1" -c 'import sys; print(sys.implementation.cache_tag)')-$(sha256sum "$ROOT/requirements/dev.txt" |
+    cut -c1-16)"
 }
 
 # --- Docker -------------------------------------------------------------------------------------------------------

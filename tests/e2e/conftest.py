@@ -16,18 +16,21 @@ from protocol.digest import Digest
 # The files that take longest begin first, so that none of them is still going on when all others have ended.
 LONGEST_FIRST = (
     "test_network_life",
-    "test_network_crashes",
     "test_hfc",
-    "test_launch_crash",
     "test_experiment_paper",
+    "test_network_crashes",
+    "test_launch_crash",
     "test_launch",
+    "test_tutorial",
+    "test_image_build",
+    "test_launch_misbehaving",
+    "test_packages",
     "test_hfc_environment",
     "test_chaincode_orchestration",
     "test_chaincode_execution_record",
     "test_model_commands",
     "test_chaincode_model",
     "test_process_commands",
-    "test_image_build",
     "test_sandbox_profile",
 )
 

@@ -17,7 +17,15 @@ from support.launching import launch, launched, ledger, nothing_is_left, running
 from support.lying_engine import lying_engine
 from support.network import free_ports
 from support.printed import Ran
-from support.scripted_peers import CONFLICT, TLS, ScriptedPeer, committed, gateway_service, msp_folder
+from support.scripted_peers import (
+    CONFLICT,
+    TLS,
+    ScriptedPeer,
+    committed,
+    gateway_service,
+    members,
+    msp_folder,
+)
 from test_launch_misbehaving import CASES as MISBEHAVIOURS
 
 from executor import exits
@@ -82,6 +90,7 @@ def environment_of(folder: Path, prefix: str) -> dict[str, str]:
     organisation = folder / "organisations/org1"
     msp_folder(organisation / "users/data-scientist/msp")
     (organisation / "tlsca.pem").write_bytes(TLS[0])
+    (organisation / "ca.pem").write_bytes(members("Org1MSP")["Org1MSP"])
     return {"ATTESTREE_STATE": str(folder)}
 
 

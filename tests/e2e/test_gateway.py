@@ -17,10 +17,11 @@ from executor.caller import Caller
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.errors import PhaseError
 from executor.ledger.follow import wait_until
-from executor.ledger.gateway import CommitStatusError, Deadlines, Gateway, Identity, Peer, SubmitError
+from executor.ledger.gateway import CommitStatusError, Deadlines, Gateway, Identity, Peer, SubmitError, Trust
 from executor.ledger.gateway.messages import common
 from executor.ledger.gateway.peer import Link
 from executor.ledger.gateway_transport import GatewayTransport
+from executor.ledger.identities import authorities_of, peers_of
 from executor.network import CHANNEL, Network
 from protocol.digest import Digest
 from protocol.errors import AccessError, AttestreeError, StateError
@@ -48,8 +49,8 @@ def dead_peer(live, port):
     return replace(peer_of(live, "org1"), address=f"127.0.0.1:{port}")
 
 
-def transport_of(identity, peers, **more):
-    return GatewayTransport(Gateway(identity, peers, CHANNEL, **more))
+def transport_of(live, identity, peers, **more):
+    return GatewayTransport(Gateway(identity, peers, CHANNEL, authorities_of(live), **more))
 
 
 def identity_of(live, organisation, name):
@@ -100,7 +101,7 @@ def test_refusals_come_in_their_class_from_the_phase_that_failed(live, scientist
 
 def test_an_identity_of_another_organisation_is_not_admitted(live):
     stranger = replace(identity_of(live, "org2", "data-scientist"), msp_id="Org1MSP")
-    with transport_of(stranger, [peer_of(live, "org1")]) as client:
+    with transport_of(live, stranger, peers_of(live, "org1")) as client:
         with pytest.raises(AccessError) as raised:
             client.evaluate("image", "List")
         assert raised.value.code == "ACCESS_DENIED"
@@ -145,13 +146,15 @@ def test_e11_events_go_on_from_a_checkpoint(scientist):
     assert [e.tx_id for e in later if e.tx_id == receipts[1].tx_id] == [receipts[1].tx_id]
 
 
-def test_e2_a_dead_peer_is_passed_over(live, caplog):
+def test_e2_with_the_own_peer_down_the_others_are_believed_together(live, caplog):
+    """A majority of the others endorses, and two of them make a fact."""
     with (
         refusing_port() as port,
         Ledger(
             transport_of(
+                live,
                 identity_of(live, "org1", "data-scientist"),
-                [dead_peer(live, port), peer_of(live, "org2"), peer_of(live, "org3")],
+                [dead_peer(live, port), *peers_of(live, "org1")[1:]],
             )
         ) as ledger,
     ):
@@ -161,13 +164,28 @@ def test_e2_a_dead_peer_is_passed_over(live, caplog):
         assert ledger.images.get(IMAGE, version) == done.answer
         with closing(ledger.transport.events("image", done.receipt.block, 120)) as stream:
             assert next(stream).block == done.receipt.block
-    assert "Org2MSP" in caplog.text
+    assert "the peer of Org1MSP" in caplog.text
+
+
+def test_h1_with_the_own_peer_down_one_other_is_not_the_ledger(live):
+    auditor = identity_of(live, "org1", "auditor")
+    with refusing_port() as port:
+        peers = [dead_peer(live, port), peer_of(live, "org2")]
+        with transport_of(live, auditor, peers) as client:
+            for read in (client.evaluate, client.evaluate_agreed):
+                with pytest.raises(PhaseError) as raised:
+                    read("image", "metadata")
+                assert (raised.value.code, raised.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
+        with transport_of(live, auditor, peers, trust=Trust(peers=True)) as client:
+            assert client.evaluate("image", "metadata")
+            with pytest.raises(PhaseError):
+                client.evaluate_agreed("image", "metadata")
 
 
 def test_without_any_peer_the_ledger_is_unreachable(live):
     with (
         refusing_port() as port,
-        transport_of(identity_of(live, "org1", "auditor"), [dead_peer(live, port)]) as client,
+        transport_of(live, identity_of(live, "org1", "auditor"), [dead_peer(live, port)]) as client,
     ):
         with pytest.raises(PhaseError) as read:
             client.evaluate("image", "List")
@@ -214,13 +232,13 @@ def test_e1_an_unknown_outcome_is_resolved_by_its_status(live):
 
 
 def test_a_transaction_that_was_never_ordered_is_unknown(live):
-    quick = Deadlines(commit=2, another_look=0.5)
-    peers = [peer_of(live, "org1"), peer_of(live, "org2")]
+    quick = Deadlines(commit=2)
+    auditor = identity_of(live, "org1", "auditor")
     with (
-        Gateway(identity_of(live, "org1", "auditor"), peers, CHANNEL, quick) as client,
+        transport_of(live, auditor, peers_of(live, "org1"), deadlines=quick) as client,
         pytest.raises(CommitStatusError) as raised,
     ):
-        client.commit_status("ab" * 32)
+        client.gateway.commit_status("ab" * 32)
     assert (raised.value.code, raised.value.tx_id) == ("COMMIT_UNKNOWN", "ab" * 32)
 
 

@@ -29,7 +29,9 @@ VERSIONS = (
     ("docker", "info"),
     (".venv/bin/python", "-m", "pip", "--disable-pip-version-check", "freeze", "--exclude-editable"),
 )
-TOLD = re.compile(r"ATTESTREE_|LANG$|LC_|PATH$|HOME$|TERM$|CI$|DOCKER_HOST$|XDG_CACHE_HOME$|TMPDIR$")
+TOLD = re.compile(
+    r"ATTESTREE_|PYTHONHASHSEED$|LANG$|LC_|PATH$|HOME$|TERM$|CI$|DOCKER_HOST$|XDG_CACHE_HOME$|TMPDIR$"
+)
 """The variables that are written down; others are the user's own business."""
 SECRETS = (
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),

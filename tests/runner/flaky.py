@@ -187,7 +187,11 @@ class Hunt:
             "-p", "randomly", f"--randomly-seed={turn.seed}", "--randomly-dont-reset-seed",
             f"--hypothesis-seed={turn.seed}",
         ]  # fmt: skip
-        variables = {"ATTESTREE_RESULTS": str(file), "ATTESTREE_HYPOTHESIS": "searching"}
+        variables = {
+            "ATTESTREE_RESULTS": str(file),
+            "ATTESTREE_HYPOTHESIS": "searching",
+            surroundings.HASH_SEED: str(turn.seed),
+        }
         if self._sound:
             variables["ATTESTREE_NETWORK_IS_UP"] = "yes"
         with load() if turn.loaded and not turn.busy else contextlib.nullcontext():

@@ -10,7 +10,7 @@ from . import leftovers, plan, results, surroundings
 from .evidence import Evidence
 from .jobs import Job, Work
 from .selection import Selection
-from .surroundings import MARK, ROOT, RefusedError
+from .surroundings import HASH_SEED, MARK, ROOT, RefusedError
 
 
 def say(text: str) -> None:
@@ -125,6 +125,7 @@ class Run:
         if self.failed:
             self.evidence.collect_files(self.logs, "logs")
             self.evidence.collect_machine(self.arguments)
+            lines.append(f"The same order of sets again: {HASH_SEED}={self.environment[HASH_SEED]}")
             self.evidence.add("summary.txt", "\n".join([*lines, total, ""]))
             self.evidence.remove_old()
             lines.append(f"What there is to look at: {self.evidence.folder.relative_to(ROOT)}")

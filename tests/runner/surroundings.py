@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import random
 import re
 import shutil
 import signal
@@ -18,13 +19,14 @@ PROJECT = os.environ.get("ATTESTREE_TEST_PROJECT", "attestree-test")
 PORTS = os.environ.get("ATTESTREE_TEST_PORTS", "17")
 MARK = "ATTESTREE_TEST_RUN"
 """A variable that every process of a run inherits, by which the next run finds those that were left over."""
+HASH_SEED = "PYTHONHASHSEED"
 WAIT_SECONDS = 2 * 3600
 
 # What another network, another terminal or another way of running pytest would bring in.
 FOREIGN = re.compile(
     r"ATTESTREE_(PROJECT|PORTS|STATE|LOCKED|CHAINCODE_IMAGE|RESULTS|HYPOTHESIS|NETWORK_IS_UP)|COMPOSE_.*|PYTEST_.*|"
     r"(CORE|FABRIC|ORDERER)_.*|COLUMNS|LINES|LANGUAGE|(NO|FORCE|CLICOLOR|PY)_?COLORS?(_FORCE)?|TTY_.*|PYTHON(PATH|HOME|STARTUP|UTF8|"
-    r"IOENCODING|WARNINGS|HASHSEED|OPTIMIZE|DONTWRITEBYTECODE)|PIP_REQUIRE_VIRTUALENV|GREP_OPTIONS|CDPATH|BASH_ENV|ENV"
+    r"IOENCODING|WARNINGS|OPTIMIZE|DONTWRITEBYTECODE)|PIP_REQUIRE_VIRTUALENV|GREP_OPTIONS|CDPATH|BASH_ENV|ENV"
 )
 
 
@@ -54,8 +56,15 @@ def environment(temporary: Path) -> dict[str, str]:
         "ATTESTREE_PORTS": PORTS,
         "LC_ALL": "C.UTF-8",
         "TMPDIR": str(temporary),
+        # In which order sets come is another thing that a failure may depend on, so it can be repeated.
+        HASH_SEED: hash_seed(os.environ.get(HASH_SEED, "")),
         MARK: PROJECT,
     }
+
+
+def hash_seed(given: str) -> str:
+    """Return the seed of Python's hashes that was asked for, or a new one."""
+    return given if given.isdecimal() else str(random.SystemRandom().randrange(1 << 32))
 
 
 def cache() -> Path:

@@ -33,6 +33,14 @@ ORDERS = {
     "secp384r1": int("F" * 48 + "C7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973", 16),
 }
 _SERVER = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
 _Unrecognized = x509.UnrecognizedExtension
 _ECDSA = ec.ECDSA(hashes.SHA256())
 
@@ -240,9 +248,11 @@ class Members:
 def _certificate(pem: bytes) -> x509.Certificate:
     try:
         certificate = x509.load_pem_x509_certificate(pem)
-        certificate.extensions  # noqa: B018 - parsed when asked for
+        # Parts are parsed when they are first asked for: all of them here, where a failure is expected.
+        for part in ("extensions", "subject", "issuer", "not_valid_before_utc", "not_valid_after_utc"):
+            getattr(certificate, part)
         certificate.public_key()
-    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:
+    except _UNREADABLE as error:
         raise UntrustedError(f"it is no certificate: {str(error)[:80]}") from error
     return certificate
 

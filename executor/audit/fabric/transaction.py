@@ -57,6 +57,8 @@ class InvalidError(Exception):
     def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)
         self.verdict = verdict
+        self.transaction: Transaction | None = None
+        """What can be read of it all the same."""
 
 
 @dataclass(slots=True)
@@ -80,7 +82,20 @@ class Transaction:
             raise InvalidError(Verdict.INVALID_OTHER_REASON, str(error)) from error
         payload = _parsed(common.Payload, envelope.payload, Verdict.BAD_PAYLOAD)
         channel, signature = _headers(payload)
-        creator = _creator(envelope, signature, channel.channel_id, configuration)
+        creator, refusal = _creator(envelope, signature, channel.channel_id, configuration)
+        try:
+            found = cls._read(payload, channel, signature, creator, configuration)
+        except InvalidError as error:
+            raise refusal or error from error
+        if refusal is not None:
+            refusal.transaction = found
+            raise refusal
+        return found
+
+    @classmethod
+    def _read(
+        cls, payload: Any, channel: Any, signature: Any, creator: Identity, configuration: Configuration
+    ) -> Self:
         if channel.type != common.ENDORSER_TRANSACTION:
             raise InvalidError(Verdict.UNSUPPORTED_TX_PAYLOAD, f"it is of type {channel.type}")
         if channel.tx_id != hashlib.sha256(signature.nonce + signature.creator).hexdigest():
@@ -117,7 +132,9 @@ def check_config_creator(envelope: Any, configuration: Configuration) -> None:
     """Return if a configuration transaction is signed by a member, as peers ask of it; raise otherwise."""
     payload = _parsed(common.Payload, envelope.payload, Verdict.BAD_PAYLOAD)
     channel, signature = _headers(payload)
-    _creator(envelope, signature, channel.channel_id, configuration)
+    _, refusal = _creator(envelope, signature, channel.channel_id, configuration)
+    if refusal is not None:
+        raise refusal
 
 
 def _headers(payload: Any) -> tuple[Any, Any]:
@@ -129,7 +146,10 @@ def _headers(payload: Any) -> tuple[Any, Any]:
     return channel, signature
 
 
-def _creator(envelope: Any, header: Any, channel: str, configuration: Configuration) -> Identity:
+def _creator(
+    envelope: Any, header: Any, channel: str, configuration: Configuration
+) -> tuple[Identity, InvalidError | None]:
+    """Return who a transaction says that it is from, and why that does not count if it does not."""
     wrong = Verdict.BAD_CREATOR_SIGNATURE
     if channel != configuration.channel:
         raise InvalidError(wrong, f"it is for channel {channel[:64]!r}")
@@ -138,10 +158,11 @@ def _creator(envelope: Any, header: Any, channel: str, configuration: Configurat
     except UntrustedError as error:
         raise InvalidError(wrong, f"its creator is nobody: {error}") from error
     if creator.refusal:
-        raise InvalidError(wrong, f"its creator {creator.name[:64]} is refused: {creator.refusal}")
+        return creator, InvalidError(wrong, f"its creator {creator.name[:64]} is refused: {creator.refusal}")
     if not creator.signed(envelope.payload, envelope.signature):
-        raise InvalidError(wrong, f"{creator.name[:64]} of {creator.organisation.msp_id} did not sign it")
-    return creator
+        name = f"{creator.name[:64]} of {creator.organisation.msp_id}"
+        return creator, InvalidError(wrong, f"{name} did not sign it")
+    return creator, None
 
 
 def _action(payload: Any) -> tuple[Any, Any]:

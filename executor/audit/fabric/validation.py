@@ -92,7 +92,7 @@ class Validator:
         try:
             found = Transaction.read(raw, configuration)
         except InvalidError as error:
-            return Judged(index, tx_id_of(raw), error.verdict, str(error))
+            return Judged(index, tx_id_of(raw), error.verdict, str(error), transaction=error.transaction)
         judged = Judged(index, found.tx_id, Verdict.VALID, transaction=found)
         if bytes.fromhex(found.tx_id) in self._ids:
             judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"

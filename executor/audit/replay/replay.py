@@ -55,11 +55,13 @@ class Replay:
             return
         self._authors[view.provenance.tx] = _author(view.provenance)
         for item in written:
+            self.findings.enter(item.key)
             self._check_authors(view, item)
             for rule in RULES.get(item.key.kind, ()):
                 self._judge(rule, view, item)
             for observe in self.observers:
                 observe(view, item)
+        self.findings.enter(None)
 
     def _judge(self, rule: Rule, view: View, item: Written) -> None:
         try:

@@ -35,7 +35,7 @@ class ExecutionRecord(Proxy):
 
     def get_task(self, task: TaskId) -> TaskEvidence:
         """Return a task with what it offered (`offered`) and what it came to (`outcome`)."""
-        return self._evaluate(TaskEvidence, "GetTask", *_parts(task))
+        return self._agreed(TaskEvidence, "GetTask", *_parts(task))
 
     def list_tasks(self, process: str, node: str = "") -> Iterator[TaskRecord]:
         """Iterate over the tasks of a process, or of one node, by node and iteration."""
@@ -47,38 +47,38 @@ class ExecutionRecord(Proxy):
 
     def artifacts(self, process: str, iteration: int = ANY_ITERATION) -> Iterator[ResultRecord]:
         """Iterate over the results of a process's completed tasks, or of those of one iteration."""
-        return self._items(ResultRecord, "Artifacts", process, iteration)
+        return self._agreed_items(ResultRecord, "Artifacts", process, iteration)
 
     def artifacts_of(
         self, process: str, organisation: str, node: str = "", iteration: int = ANY_ITERATION
     ) -> Iterator[ResultRecord]:
         """Iterate over the results of one organisation (MSP id), of one of its nodes or tasks."""
-        return self._items(ResultRecord, "ArtifactsOf", process, organisation, node, iteration)
+        return self._agreed_items(ResultRecord, "ArtifactsOf", process, organisation, node, iteration)
 
     def slots(self, process: str, node: str) -> Iterator[SlotRecord]:
         """Iterate over the slots of a node as they are now: what each sender offered it last."""
-        return self._items(SlotRecord, "Slots", process, node)
+        return self._agreed_items(SlotRecord, "Slots", process, node)
 
     def offers(self, task: TaskId) -> Offers:
         """Return what the neighbours offered in exactly this iteration, and who is missing."""
-        return self._evaluate(Offers, "Offers", *_parts(task))
+        return self._agreed(Offers, "Offers", *_parts(task))
 
     def standing(self, process: str, node: str) -> Standing:
         """Return a node's last completed iteration, state digest and next counter; null before."""
-        return self._evaluate(Standing, "Standing", process, node)
+        return self._agreed(Standing, "Standing", process, node)
 
     def last_result(self, process: str, node: str) -> ResultRecord:
         """Return the result of a node's last completed task."""
-        return self._evaluate(ResultRecord, "LastResult", process, node)
+        return self._agreed(ResultRecord, "LastResult", process, node)
 
     def estimator(self, process: str, estimator: EstimatorId) -> EstimatorEvidence:
         """Return an estimator with its tree in base64 and its origin."""
-        return self._evaluate(EstimatorEvidence, "Estimator", process, estimator)
+        return self._agreed(EstimatorEvidence, "Estimator", process, estimator)
 
     def estimators(self, process: str, ids: Sequence[EstimatorId]) -> SharedEstimators:
         """Return estimators by id, and the ids of those that were never shared."""
         parts = [
-            self._evaluate(
+            self._agreed(
                 SharedEstimators, "Estimators", process, [str(id_) for id_ in ids[first : first + MAX_PAGE]]
             )
             for first in range(0, len(ids), MAX_PAGE)
@@ -90,11 +90,11 @@ class ExecutionRecord(Proxy):
 
     def digests(self, process: str, ids: Sequence[EstimatorId]) -> SharedDigests:
         """Return the digests of up to 1000 estimators, and the ids of those that were never shared."""
-        return self._evaluate(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
+        return self._agreed(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
 
     def initial_model(self, process: str) -> InitialRecord:
         """Return which model a process started from, and who had access to it at the start."""
-        return self._evaluate(InitialRecord, "InitialModel", process)
+        return self._agreed(InitialRecord, "InitialModel", process)
 
     def twins(self, process: str, digest: Digest | None = None) -> Iterator[TwinRecord]:
         """Iterate over the shared trees of a process by digest, or over those of one digest."""
@@ -102,15 +102,16 @@ class ExecutionRecord(Proxy):
 
     def lineage(self, process: str, estimator: EstimatorId) -> Lineage:
         """Trace an estimator: its origin, every SHARE that offered it, its takers, its models."""
-        found = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, "")
-        while found.bookmark:
-            following = self._evaluate(Lineage, "Lineage", process, estimator, PAGE, found.bookmark)
-            found = replace(
-                following,
-                offers=(*found.offers, *following.offers),
-                taken=(*found.taken, *following.taken),
-            )
-        return found
+
+        def ask(bookmark: str) -> Lineage:
+            return self._evaluate(Lineage, "Lineage", process, estimator, PAGE, bookmark)
+
+        pages = list(self._pages("Lineage", ask, lambda page: page.bookmark))
+        return replace(
+            pages[-1],
+            offers=tuple(offer for page in pages for offer in page.offers),
+            taken=tuple(taken for page in pages for taken in page.taken),
+        )
 
     def history(self, kind: str, parts: Sequence[str]) -> Iterator[HistoryEntry[LedgerRecord]]:
         """Iterate over the changes of a task, slot, share, result or head, newest first."""

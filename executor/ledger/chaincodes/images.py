@@ -15,7 +15,7 @@ class Images(Proxy):
 
     def get(self, name: str, version: str) -> ImageRecord:
         """Return the record of a version."""
-        return self._evaluate(ImageRecord, "Get", name, version)
+        return self._agreed(ImageRecord, "Get", name, version)
 
     def list(self, organisation: str = "") -> Iterator[ImageRecord]:
         """Iterate over all versions by name, or over those one organisation (MSP id) registered."""

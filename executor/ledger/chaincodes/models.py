@@ -18,7 +18,7 @@ class Models(Proxy):
 
     def get(self, process: str, node: str) -> ModelRecord:
         """Return a model without its trees."""
-        return self._evaluate(ModelRecord, "Get", process, node)
+        return self._agreed(ModelRecord, "Get", process, node)
 
     def list(self, process: str = "") -> Iterator[ModelBrief]:
         """Iterate over all models, or over those of one process, in brief."""
@@ -26,13 +26,13 @@ class Models(Proxy):
 
     def members(self, process: str, node: str) -> ModelMembers:
         """Return the ids and digests of a model's estimators."""
-        return self._evaluate(ModelMembers, "Members", process, node)
+        return self._agreed(ModelMembers, "Members", process, node)
 
     def trees(self, process: str, node: str, used_by: str = "") -> Iterator[SharedEstimator]:
         """Iterate over a model's trees in its order; `used_by` is a running process that started from it."""
         first, total = 0, 1
         while first < total:
-            answer = self._evaluate(ModelTrees, "Trees", process, node, first, PAGE, used_by)
+            answer = self._agreed(ModelTrees, "Trees", process, node, first, PAGE, used_by)
             due = min(PAGE, answer.total - first)
             if len(answer.items) != due:
                 # Else a peer that promises trees and brings none would be asked for ever.
@@ -42,7 +42,7 @@ class Models(Proxy):
 
     def access(self, process: str, node: str) -> AccessRecord:
         """Return who may read a model, since when, and until when."""
-        return self._evaluate(AccessRecord, "Access", process, node)
+        return self._agreed(AccessRecord, "Access", process, node)
 
     def access_history(self, process: str, node: str) -> Iterator[HistoryEntry[AccessRecord]]:
         """Iterate over the changes of a model's access, newest first."""

@@ -24,7 +24,7 @@ class Orchestration(Proxy):
 
     def get(self, process: str) -> ProcessRecord:
         """Return the record of a process."""
-        return self._evaluate(ProcessRecord, "Get", process)
+        return self._agreed(ProcessRecord, "Get", process)
 
     def list(self, status: str = "") -> Iterator[ProcessBrief]:
         """Iterate over all processes by id, or over those of one status, in brief."""
@@ -32,7 +32,7 @@ class Orchestration(Proxy):
 
     def status(self, process: str) -> ProcessStatus:
         """Return where a process stands: acceptances, current iteration, each node's progress."""
-        return self._evaluate(ProcessStatus, "Status", process)
+        return self._agreed(ProcessStatus, "Status", process)
 
     def history(self, process: str) -> Iterator[HistoryEntry[ProcessRecord]]:
         """Iterate over the changes of a process, newest first: tx, time and value."""
@@ -40,7 +40,7 @@ class Orchestration(Proxy):
 
     def task_context(self, task: TaskId) -> TaskContext:
         """Return all that a task is checked against; an answer about another task would become that task."""
-        found = self._evaluate(TaskContext, "TaskContext", task.process, task.node, task.iteration)
+        found = self._agreed(TaskContext, "TaskContext", task.process, task.node, task.iteration)
         about = (found.process, found.node, found.iteration)
         if about != (task.process, task.node, task.iteration):
             raise self._odd("TaskContext", f"it is about {str(about)[:80]}, not {task}")
@@ -48,7 +48,7 @@ class Orchestration(Proxy):
 
     def model_context(self, process: str) -> ModelContext:
         """Return who takes part in a process and whether it has ended."""
-        return self._evaluate(ModelContext, "ModelContext", process)
+        return self._agreed(ModelContext, "ModelContext", process)
 
     def create(self, specification: Mapping[str, Any]) -> Submitted[ProcessRecord]:
         """Propose a process by its specification (docs/formats/process-v2.md)."""

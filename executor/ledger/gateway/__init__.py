@@ -7,9 +7,8 @@
        ├── order ◀────────────── Transaction
        └── commit_status ──────▶ Commit
 
-What it does: a read or an endorsement that one peer does not answer is repeated at another; what has gone to
-the orderers is never sent twice; a transaction that a peer has prepared is compared with the proposal before
-it is signed.
+No single peer is the ledger: what matters is read from so many organisations that enough say the same, what
+peers endorse is checked before it is signed, and a commit is what enough organisations report.
 """
 
 from importlib import import_module
@@ -27,7 +26,9 @@ from .errors import (
     PeerDetail,
     Refusal,
     SubmitError,
+    TrustError,
 )
+from .trust import Trust
 from .values import Argument, ChaincodeEvent, ChainInfo, Receipt
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ __all__ = [
     "Refusal",
     "SubmitError",
     "Transaction",
+    "Trust",
+    "TrustError",
 ]
 
 # gRPC and the messages take most of a second to load; errors and values are there without them.

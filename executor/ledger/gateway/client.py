@@ -1,33 +1,46 @@
 """The client of the peers' Gateway service.
 
-A read is repeated at another peer when one does not answer, and so is an endorsement, because neither writes
-anything. What has gone to the orderers is never sent twice: if its outcome is unknown, its status is asked
-for, at any peer, until the deadline. A transaction that others overtook is invalid for good, so the call is
-made anew.
+No single peer is the ledger. A plain read is answered by the own organisation's peer; what matters is read so
+that enough organisations say the same (`evaluate_agreed`, inquiry.py). Endorsements are checked one by one
+before anything is signed, and a transaction counts as committed when enough organisations report so.
+
+Reads and endorsements write nothing, so they may be asked for again and elsewhere. A transaction has one id
+and is written once, however often it is handed over; if its outcome is unknown, its status is asked for until
+the deadline. One that others overtook is invalid for good, so the call is made anew.
 """
 
 import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import grpc
+from google.protobuf.message import DecodeError
 
-from .commits import Commit, Deadlines, find_commit
-from .errors import EndorseError, EvaluateError, SubmitError
+from .commits import Commit, Deadlines, StatusQuestion, find_commit
+from .endorsement import Collection, collect
+from .errors import CommitStatusError, SubmitError
 from .events import EventStream
+from .failures import Attempt, raise_failure
 from .identity import Identity
-from .messages import gateway, ledger, orderer
+from .inquiry import Rule
+from .members import Members, Untrue
+from .messages import common, gateway, ledger, orderer
 from .peer import Link, Peer, status_of
 from .proposal import Proposal, Transaction
-from .retry import PAUSES, agreed, first_answer, raise_failure
+from .reads import Check, read
+from .trust import Trust, majority
 from .values import Argument, ChainInfo, Receipt
 
 Status = grpc.StatusCode
 
 CONFLICT_ATTEMPTS = 6
 """How often a call is made before it is given up because others write the same keys."""
-# The orderers have certainly not taken a transaction that was answered so.
+CONFLICT_PAUSE = 0.1
+OWN_ENDORSEMENT_SECONDS = 5.0
+"""How long the own peer's endorsement is waited for when enough others have endorsed."""
+# The orderers have not taken a transaction that was answered so, if the peer tells the truth.
 _NOT_ORDERED = (
     Status.INVALID_ARGUMENT,
     Status.FAILED_PRECONDITION,
@@ -37,23 +50,31 @@ _NOT_ORDERED = (
     Status.PERMISSION_DENIED,
     Status.UNIMPLEMENTED,
 )
+_FILTER = 2
+"""Where a block's metadata has the verdict on each transaction."""
 
 
 class Gateway:
-    """One identity on one channel, through the first of several peers that answers; threads may share it.
+    """One identity on one channel, through peers of its organisations; threads may share it.
 
-    The own organisation's peer goes first. When another stands in, a warning is logged, once.
+    `members` has the signing authority of every organisation of the channel, by MSP id, in PEM: what peers
+    endorse is held against them, and how many agree is counted among them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         identity: Identity,
         peers: Sequence[Peer],
         channel: str,
+        members: Mapping[str, bytes],
+        trust: Trust = Trust(),  # noqa: B008 - frozen
         deadlines: Deadlines = Deadlines(),  # noqa: B008 - frozen
     ) -> None:
         self.identity = identity
         self.channel = channel
+        self.members = Members(members)
+        self.trust = trust
+        self.agreement = trust.needed(len(self.members))
         self.deadlines = deadlines
         self._links = [Link(peer) for peer in peers]
 
@@ -62,59 +83,73 @@ class Gateway:
         return Contract(self, chaincode)
 
     def evaluate(self, proposal: Proposal) -> bytes:
-        """Run a proposal on the first peer that answers, and on none that it would pick instead."""
+        """Run a proposal on the own organisation's peer; on others, if that does not answer."""
+        return self._read(proposal, self._plain)
 
-        def ask(link: Link) -> bytes:
-            request = gateway.EvaluateRequest(
-                transaction_id=proposal.tx_id,
-                channel_id=self.channel,
-                proposed_transaction=proposal.signed,
-                target_organizations=[link.peer.msp],
-            )
-            return bytes(link.call("Evaluate", request, self.deadlines.evaluate).result.payload)
-
-        return first_answer(self._links, EvaluateError, proposal.tx_id, ask)[1]
+    def evaluate_agreed(self, proposal: Proposal) -> bytes:
+        """Run a proposal on so many organisations' peers that what enough of them say can be believed."""
+        return self._read(proposal, self._decisive)
 
     def endorse(self, proposal: Proposal) -> Transaction:
-        """Have the peers sign; returns the transaction, compared with the proposal and signed."""
-        request = gateway.EndorseRequest(
-            transaction_id=proposal.tx_id, channel_id=self.channel, proposed_transaction=proposal.signed
-        )
-
-        def ask(link: Link) -> Any:
-            return agreed(link, lambda: link.call("Endorse", request, self.deadlines.endorse))
-
-        link, answer = first_answer(self._links, EndorseError, proposal.tx_id, ask)
-        return proposal.endorsed(answer.prepared_transaction, self.identity, link.peer.address)
+        """Have a majority of organisations endorse; returns the transaction, checked and signed."""
+        own = self.identity.msp_id
+        links = sorted(self._links, key=lambda link: (link.peer.msp != own, link.rests))
+        rests = not links or links[0].peer.msp != own or links[0].rests
+        needed = majority(len(self.members))
+        rule = replace(self._rule(set()), needed=needed, own_wait=0 if rests else OWN_ENDORSEMENT_SECONDS)
+        direct = len({link.peer.msp for link in links}) >= needed
+        refusals = 1 if self.trust.own_peer else self.agreement
+        collection = Collection(proposal, self.members, direct, refusals, self.deadlines.endorse)
+        result, endorsements = collect(links, rule, collection)
+        return proposal.endorsed(result, endorsements, self.identity)
 
     def order(self, transaction: Transaction) -> Commit:
-        """Hand a transaction to the orderers, once, and find out what became of it."""
-        request = gateway.SubmitRequest(
-            transaction_id=transaction.tx_id,
-            channel_id=self.channel,
-            prepared_transaction=transaction.envelope,
-        )
-        link = self._from(transaction.led_by)[0]
-        try:
-            link.call("Submit", request, self.deadlines.submit)
-        except grpc.RpcError as error:
-            if status_of(error) in _NOT_ORDERED:
-                raise_failure(SubmitError, transaction.tx_id, [(link, error)])
-        return self.commit_status(transaction.tx_id, transaction.led_by)
+        """Hand a transaction to the orderers, by a peer that endorsed it, and find out what became of it.
 
-    def commit_status(self, tx_id: str, first: str = "") -> Commit:
-        """Wait until a peer, the one at `first` before the others, knows in which block a transaction is."""
-        return find_commit(self._from(first), self.identity, self.channel, tx_id, self.deadlines)
+        While nobody knows of it, the next peer hands it over, too: one that swallows it stops nothing.
+        """
+        heights = {link: link.height for link in self._links}
+        end = time.monotonic() + self.deadlines.commit
+        links = [link for link in self._preferred() if link.peer.msp in transaction.endorsers]
+        noes: list[Attempt] = []
+        for left in reversed(range(len(links))):
+            no = self._hand_over(transaction, links[-1 - left])
+            if no is not None:
+                noes.append(no)
+                alone = no[0].peer.msp in self._decisive.alone
+                if alone or len(noes) >= self.agreement or len(noes) == len(links):
+                    raise_failure(SubmitError, transaction.tx_id, noes)
+                if left:
+                    continue
+            seconds = max(end - time.monotonic(), 0)
+            try:
+                return self._commit(transaction.tx_id, seconds if not left else self._turn(seconds), heights)
+            except CommitStatusError as error:
+                if not left or error.code != "COMMIT_UNKNOWN" or time.monotonic() >= end:
+                    raise
+        raise SubmitError("SUBMIT_FAILED", "none of the peers endorsed it", transaction.tx_id)
+
+    def commit_status(self, tx_id: str) -> Commit:
+        """Wait until enough organisations say in which block a transaction is, and whether it is valid."""
+        return self._commit(tx_id, self.deadlines.commit, {})
 
     def chain_info(self) -> ChainInfo:
-        """Return the height of the channel as the first peer that answers has it."""
-        raw = self.contract("qscc").evaluate("GetChainInfo", self.channel)
-        found = ledger.BlockchainInfo.FromString(raw)
+        """Return the height of the channel; a peer whose chain gets shorter is not believed."""
+        heights = {link: link.height for link in self._links}
+
+        def check(link: Link, raw: bytes) -> bytes:
+            height = _info(raw).height
+            if height < heights[link]:
+                raise Untrue(f"its chain was {heights[link]} high and is {height}")
+            link.height = max(link.height, height)
+            return raw
+
+        found = _info(self._qscc("GetChainInfo", self.channel, check=check))
         return ChainInfo(found.height, bytes(found.currentBlockHash))
 
     def block(self, number: int) -> bytes:
         """Return a block as serialized common.Block."""
-        return self.contract("qscc").evaluate("GetBlockByNumber", self.channel, str(number))
+        return self._qscc("GetBlockByNumber", self.channel, str(number), check=_content)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -127,6 +162,54 @@ class Gateway:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def _decisive(self) -> Rule:
+        """For what decides something: enough organisations, or the own one if it is trusted."""
+        return self._rule({self.identity.msp_id} if self.trust.own_peer else set())
+
+    @property
+    def _plain(self) -> Rule:
+        """For the rest: the own organisation alone, or else enough others, or any if all are trusted."""
+        own = {self.identity.msp_id}
+        return self._rule(own | self.members.keys() if self.trust.peers else own)
+
+    def _rule(self, alone: set[str]) -> Rule:
+        deadlines = self.deadlines
+        return Rule(
+            self.identity.msp_id, self.agreement, alone, own_lag=deadlines.own_lag, patience=deadlines.agree
+        )
+
+    def _preferred(self) -> list[Link]:
+        """The own organisation's peer and then the others, those that did not answer of late at the end."""
+        return sorted(self._links, key=lambda link: (link.rests, link.peer.msp != self.identity.msp_id))
+
+    def _read(self, proposal: Proposal, rule: Rule, check: Check | None = None) -> bytes:
+        more = () if check is None else (check,)
+        return read(self._preferred(), rule, proposal, self.deadlines.evaluate, *more)
+
+    def _qscc(self, function: str, *arguments: str, check: Check) -> bytes:
+        return self._read(self.contract("qscc").propose(function, *arguments), self._plain, check)
+
+    def _hand_over(self, transaction: Transaction, link: Link) -> Attempt | None:
+        """Give a transaction to the orderers; returns a clear no. Anything else leads to the status."""
+        request = gateway.SubmitRequest(
+            transaction_id=transaction.tx_id,
+            channel_id=self.channel,
+            prepared_transaction=transaction.envelope,
+        )
+        try:
+            link.call("Submit", request, self._turn(self.deadlines.submit))
+        except grpc.RpcError as error:
+            return (link, error) if status_of(error) in _NOT_ORDERED else None
+        return None
+
+    def _turn(self, seconds: float) -> float:
+        return min(seconds, self.deadlines.another_peer)
+
+    def _commit(self, tx_id: str, seconds: float, heights: Mapping[Link, int]) -> Commit:
+        question = StatusQuestion.make(self.identity, self.channel, tx_id, seconds, heights)
+        return find_commit(self._preferred(), self._decisive, question)
+
     def _follow(self, chaincode: str, start: int, seconds: float) -> EventStream:
         def request(block: int) -> Any:
             position = orderer.SeekPosition(specified=orderer.SeekSpecified(number=block))
@@ -138,11 +221,25 @@ class Gateway:
             ).SerializeToString()
             return gateway.SignedChaincodeEventsRequest(request=raw, signature=self.identity.sign(raw))
 
-        return EventStream(self._links, request, start, seconds)
+        return EventStream(self._preferred(), request, start, seconds)
 
-    def _from(self, address: str) -> list[Link]:
-        """The peers in their order, the one at that address before all others."""
-        return sorted(self._links, key=lambda link: link.peer.address != address)
+
+def _info(raw: bytes) -> Any:
+    try:
+        return ledger.BlockchainInfo.FromString(raw)
+    except DecodeError as error:
+        raise Untrue("what it says of its chain cannot be read") from error
+
+
+def _content(_: Link, raw: bytes) -> bytes:
+    """A block without its signatures: peers may have it from different orderers, each of which signs it."""
+    try:
+        block = common.Block.FromString(raw)
+    except DecodeError as error:
+        raise Untrue("its block cannot be read") from error
+    verdicts = block.metadata.metadata[_FILTER : _FILTER + 1]
+    parts = [block.header.SerializeToString(), block.data.SerializeToString(), *verdicts]
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
 
 
 class Contract:
@@ -162,8 +259,12 @@ class Contract:
         )
 
     def evaluate(self, function: str, *arguments: Argument) -> bytes:
-        """Read: run a function on the first peer that answers and return what it answers."""
+        """Read on the word of the own organisation's peer, or of enough others while that is down."""
         return self._gateway.evaluate(self.propose(function, *arguments))
+
+    def evaluate_agreed(self, function: str, *arguments: Argument) -> bytes:
+        """Read what enough organisations say alike."""
+        return self._gateway.evaluate_agreed(self.propose(function, *arguments))
 
     def submit(
         self, function: str, *arguments: Argument, transient: Mapping[str, bytes] | None = None
@@ -176,7 +277,7 @@ class Contract:
                 return Receipt(commit.tx_id, commit.block, transaction.answer)
             if not commit.overtaken:
                 raise commit.error("TRANSACTION_INVALID")
-            time.sleep(random.uniform(0, PAUSES[1]))  # noqa: S311 - lets contenders part
+            time.sleep(random.uniform(0, CONFLICT_PAUSE))  # noqa: S311 - lets contenders part
         raise commit.error("LEDGER_CONFLICT")
 
     def events(self, start: int, seconds: float) -> EventStream:

@@ -1,17 +1,22 @@
-"""What became of a transaction, asked of one peer after the other until one knows."""
+"""What became of a transaction: what enough organisations report alike."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import grpc
 
 from .errors import CommitError, CommitStatusError
+from .failures import Denial, raise_failure, raise_undecided, refused
 from .identity import Identity
+from .inquiry import Inquiry, Rule, Statement, Undecided
+from .members import Untrue
 from .messages import gateway, transaction
 from .peer import Link, status_of
-from .retry import PAUSES, Attempt, raise_failure
 
+SHORTEST = 0.5
+"""Seconds that a peer gets to answer even when the time is over."""
 _FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT)
 
 
@@ -23,8 +28,12 @@ class Deadlines:
     endorse: float = 30
     submit: float = 20
     commit: float = 60
-    another_look: float = 5
-    """For each other peer, once one did not know of a commit within the time."""
+    agree: float = 5
+    """For peers that disagree, until they say the same."""
+    own_lag: float = 1
+    """For the own peer, until others that agree are believed against it."""
+    another_peer: float = 10
+    """After so long, another peer hands an unknown transaction to the orderers, too; it is written once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +66,61 @@ class Commit:
         return CommitError(code, cause, self.tx_id, block=self.block, validation=self.validation)
 
 
-def find_commit(
-    links: Sequence[Link], identity: Identity, channel: str, tx_id: str, deadlines: Deadlines
-) -> Commit:
-    """Wait at the first peer that answers; once the time is over, look for a moment at each of the others.
+@dataclass(frozen=True)
+class StatusQuestion:
+    """The signed question what became of a transaction, and until when it is asked."""
+
+    tx_id: str
+    request: Any
+    """gateway.SignedCommitStatusRequest"""
+    end: float
+    heights: Mapping[Link, int]
+    """How high each peer said its chain was before the transaction was ordered; it cannot be below that."""
+
+    @classmethod
+    def make(
+        cls, identity: Identity, channel: str, tx_id: str, seconds: float, heights: Mapping[Link, int]
+    ) -> Self:
+        """Sign a question that is asked for so many seconds."""
+        status = gateway.CommitStatusRequest(
+            transaction_id=tx_id, channel_id=channel, identity=identity.creator
+        ).SerializeToString()
+        request = gateway.SignedCommitStatusRequest(request=status, signature=identity.sign(status))
+        return cls(tx_id, request, time.monotonic() + seconds, heights)
+
+    @property
+    def seconds(self) -> float:
+        """How much time is left; a peer gets a moment to answer even when none is."""
+        return max(self.end - time.monotonic(), SHORTEST)
+
+    def start(self, link: Link) -> Any:
+        """Ask a peer, which waits until it has the transaction."""
+        return link.begin("CommitStatus", self.request, self.seconds)
+
+    def take(self, link: Link, answer: Any, error: grpc.RpcError | None) -> Statement[Commit | Denial] | None:
+        """Read in which block a peer has the transaction, and its verdict."""
+        if error is not None:
+            return refused(link, error) if status_of(error) in _FINAL else None
+        commit = Commit(self.tx_id, answer.block_number, answer.result)
+        before = self.heights.get(link, 0)
+        if commit.block < before:
+            raise Untrue(f"its block {commit.block} is below {before}, which its chain had reached before")
+        link.height = max(link.height, commit.block + 1)
+        return Statement((commit.block, commit.code), commit, f"{commit.validation} in block {commit.block}")
+
+
+def find_commit(links: Sequence[Link], rule: Rule, question: StatusQuestion) -> Commit:
+    """Wait until enough organisations report a transaction in the same block with the same verdict.
 
     One that is not ordered yet is waited for, so this also tells what became of a submission that was lost
-    on its way; while no peer answers, all are asked again.
+    on its way; peers that fail are asked again until the time is over.
     """
-    status = gateway.CommitStatusRequest(
-        transaction_id=tx_id, channel_id=channel, identity=identity.creator
-    ).SerializeToString()
-    request = gateway.SignedCommitStatusRequest(request=status, signature=identity.sign(status))
-    end = time.monotonic() + deadlines.commit
-    while True:
-        attempts: list[Attempt] = []
-        for link in links:
-            left = max(end - time.monotonic(), deadlines.another_look)
-            try:
-                answer = link.call("CommitStatus", request, left)
-            except grpc.RpcError as error:
-                attempts.append((link, error))
-                if status_of(error) in _FINAL:
-                    raise_failure(CommitStatusError, tx_id, attempts)
-            else:
-                return Commit(tx_id, answer.block_number, answer.result)
-        if time.monotonic() >= end:
-            raise_failure(CommitStatusError, tx_id, attempts)
-        time.sleep(PAUSES[2])
+    patient = replace(rule, own_lag=0, patience=question.seconds, insist=True)
+    try:
+        votes = Inquiry(links, patient, question.start, question.take).decide()
+    except Undecided as undecided:
+        raise_undecided(CommitStatusError, question.tx_id, undecided, f"transaction {question.tx_id[:16]}")
+    found = next(iter(votes.values())).value
+    if isinstance(found, Denial):
+        raise_failure(CommitStatusError, question.tx_id, [(found.link, found.error)])
+    return found

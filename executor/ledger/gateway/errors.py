@@ -2,6 +2,7 @@
 
     GatewayError
     ├── IdentityError       certificate and key are of no use; nothing was sent
+    ├── TrustError          more, or fewer, organisations are to agree than the channel has
     ├── EvaluateError       a read was not answered
     ├── EndorseError        the peers did not agree to sign; nothing was ordered
     ├── SubmitError         the orderers did not take the transaction; nothing was written
@@ -12,7 +13,8 @@
     code                    meaning
     IDENTITY_UNKNOWN        there is no certificate or no key at the place named
     IDENTITY_UNUSABLE       they cannot be read, do not belong together, or are not ECDSA on P-256
-    LEDGER_UNREACHABLE      no peer could be reached
+    AGREEMENT_RANGE         no so many organisations can agree
+    LEDGER_UNREACHABLE      no peer could be reached, or not enough of them
     LEDGER_TIMEOUT          no peer answered in time
     LEDGER_CONFLICT         others wrote the same keys again and again
     EVALUATE_FAILED, ENDORSE_FAILED, SUBMIT_FAILED, EVENTS_FAILED
@@ -20,7 +22,8 @@
     COMMIT_UNKNOWN          the transaction may still be committed
     TRANSACTION_INVALID     it is in a block, and was marked invalid there
     TRANSACTION_TOO_LARGE   it is more than a message, or the orderers, take
-    TRANSACTION_ALTERED     a peer asked for a signature on something else than was proposed
+    TRANSACTION_ALTERED     too few endorsements stand up to the check, because peers brought forged ones
+    PEERS_DISAGREE          peers said different things, and no answer has enough organisations behind it
 
 What chaincode refused, or the channel's policy, is in `refusal`, whatever the phase.
 """
@@ -87,6 +90,10 @@ class GatewayError(Exception):
 
 class IdentityError(GatewayError):
     """A certificate and a key with which nothing can be signed."""
+
+
+class TrustError(GatewayError):
+    """An agreement that the channel's organisations cannot reach."""
 
 
 class EvaluateError(GatewayError):

@@ -1,5 +1,7 @@
 """A connection to one peer's Gateway service, and what its errors say."""
 
+import logging
+import time
 from dataclasses import dataclass, field
 from threading import Semaphore
 from typing import Any, cast
@@ -11,6 +13,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from .errors import PeerDetail
 from .messages import gateway, gateway_service
+
+log = logging.getLogger(__name__)
 
 MESSAGE_LIMIT = 100 << 20
 CONCURRENT_CALLS = 500
@@ -26,7 +30,11 @@ OPTIONS = [
     ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 200),
+    # gRPC would take even an address on this host to the proxy that an environment variable names.
+    ("grpc.enable_http_proxy", 0),
 ]
+REST_SECONDS = 30.0
+"""How long a peer that did not answer is asked after the others."""
 _STATUS_DETAILS = "grpc-status-details-bin"
 _DETAILS_FIELD = 3
 _LENGTH_DELIMITED = 2
@@ -47,7 +55,10 @@ class Link:
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.permits = Semaphore(CONCURRENT_CALLS)
-        self.stood_in_for = False
+        self.height = 0
+        """The highest chain that this peer has told of."""
+        self._rests_until = 0.0
+        self._blamed = False
         self._channel = grpc.secure_channel(
             peer.address, grpc.ssl_channel_credentials(peer.tls_ca), options=OPTIONS
         )
@@ -57,6 +68,33 @@ class Link:
         """Call a method that has one answer, within a deadline."""
         with self.permits:
             return getattr(self.stub, method)(request, timeout=seconds)
+
+    def begin(self, method: str, request: Any, seconds: float) -> Any:
+        """Begin a call that has one answer; returns its grpc.Future, to be waited for or cancelled."""
+        self.permits.acquire()  # given back by whatever ends the call
+        try:
+            future = getattr(self.stub, method).future(request, timeout=seconds)
+        except BaseException:
+            self.permits.release()
+            raise
+        future.add_done_callback(lambda _: self.permits.release())
+        return future
+
+    @property
+    def rests(self) -> bool:
+        """Whether it did not answer a moment ago, so that others are asked first."""
+        return time.monotonic() < self._rests_until
+
+    def answered(self) -> None:
+        """Take note that it is there."""
+        self._rests_until, self._blamed = 0.0, False
+
+    def blame(self, why: str) -> None:
+        """Ask it after the others for a while, and say once why it was left out."""
+        self._rests_until = time.monotonic() + REST_SECONDS
+        if not self._blamed:
+            self._blamed = True
+            log.warning("the peer of %s (%s) is left out: %s", self.peer.msp, self.peer.address, why)
 
     def close(self) -> None:
         """End the connection and what still runs on it."""

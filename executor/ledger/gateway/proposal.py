@@ -1,4 +1,4 @@
-"""From a call to a transaction: the proposal, its id, and the check of what peers give back to be signed."""
+"""From a call to a transaction: the proposal, its id, the check of what peers endorsed, what is signed."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,14 @@ from typing import Any, Self
 
 from google.protobuf.message import DecodeError
 
-from .errors import EndorseError
 from .identity import Identity
+from .members import Untrue
 from .messages import chaincode as calls
 from .messages import common, proposal, response, transaction
 from .values import Argument
 
 NONCE_BYTES = 24
+SUCCESS = 200
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Proposal:
 
     tx_id: str
     channel: str
+    chaincode: str
     header: bytes
     input: bytes
     signed: Any
@@ -45,39 +47,66 @@ class Proposal:
         payload = proposal.ChaincodeProposalPayload(input=called, TransientMap=transient or {})
         raw = proposal.Proposal(header=header, payload=payload.SerializeToString()).SerializeToString()
         signed = proposal.SignedProposal(proposal_bytes=raw, signature=identity.sign(raw))
-        return cls(tx_id, channel, header, called, signed)
+        return cls(tx_id, channel, chaincode, header, called, signed)
 
-    def endorsed(self, envelope: Any, identity: Identity, led_by: str = "") -> "Transaction":
-        """Sign what the peers prepared, if it is this call and nothing else, and read its answer."""
+    def result_in(self, envelope: Any) -> "tuple[Result, list[Any]]":
+        """Read result and endorsements that a peer brought; Untrue if it is no result of this call alone."""
         try:
-            answer = self._check(common.Payload.FromString(envelope.payload))
+            payload = common.Payload.FromString(envelope.payload)
+            if payload.header.SerializeToString() != self.header:
+                raise Untrue("its transaction has another header")
+            actions = transaction.Transaction.FromString(payload.data).actions
+            if len(actions) != 1:
+                raise Untrue(f"its transaction has {len(actions)} actions")
+            action = transaction.ChaincodeActionPayload.FromString(actions[0].payload)
+            proposed = proposal.ChaincodeProposalPayload.FromString(action.chaincode_proposal_payload)
+            if proposed.input != self.input:
+                raise Untrue("its transaction calls something else")
+            raw = bytes(action.action.proposal_response_payload)
+            found = response.ProposalResponsePayload.FromString(raw)
+            result = proposal.ChaincodeAction.FromString(found.extension)
         except DecodeError as error:
-            raise self._altered(f"it cannot be read ({error})") from error
-        envelope.signature = identity.sign(envelope.payload)
-        return Transaction(self.tx_id, self.channel, envelope, answer, led_by)
+            raise Untrue(f"its transaction cannot be read ({error})") from error
+        if found.proposal_hash != self._hash():
+            raise Untrue("the result is of another proposal")
+        if result.chaincode_id.name != self.chaincode:
+            raise Untrue(f"the result is of chaincode {result.chaincode_id.name!r}")
+        if result.response.status != SUCCESS:
+            raise Untrue(f"the result has status {result.response.status}")
+        return Result(raw, bytes(result.response.payload)), list(action.action.endorsements)
 
-    def _check(self, payload: Any) -> bytes:
-        """Compare header and input with what was proposed; a signature is worth what it was given for."""
-        if payload.header.SerializeToString() != self.header:
-            raise self._altered("it has another header")
-        actions = transaction.Transaction.FromString(payload.data).actions
-        if len(actions) != 1:
-            raise self._altered(f"it has {len(actions)} actions")
-        action = transaction.ChaincodeActionPayload.FromString(actions[0].payload)
-        proposed = proposal.ChaincodeProposalPayload.FromString(action.chaincode_proposal_payload)
-        if proposed.input != self.input:
-            raise self._altered("it calls something else")
-        raw = action.action.proposal_response_payload
-        extension = response.ProposalResponsePayload.FromString(raw).extension
-        result = proposal.ChaincodeAction.FromString(extension)
-        return bytes(result.response.payload)
-
-    def _altered(self, how: str) -> EndorseError:
-        return EndorseError(
-            "TRANSACTION_ALTERED",
-            f"the peer prepared another transaction than was proposed: {how}",
-            self.tx_id,
+    def endorsed(
+        self, result: "Result", endorsements: Mapping[str, Any], identity: Identity
+    ) -> "Transaction":
+        """Assemble and sign the transaction of an endorsed result; nothing in it but that is a peer's."""
+        header = common.Header.FromString(self.header)
+        action = transaction.ChaincodeActionPayload(
+            chaincode_proposal_payload=self._called(),
+            action={"proposal_response_payload": result.payload, "endorsements": endorsements.values()},
         )
+        content = transaction.Transaction(
+            actions=[{"header": header.signature_header, "payload": action.SerializeToString()}]
+        )
+        raw = common.Payload(header=header, data=content.SerializeToString()).SerializeToString()
+        envelope = common.Envelope(payload=raw, signature=identity.sign(raw))
+        return Transaction(self.tx_id, self.channel, envelope, result.answer, tuple(endorsements))
+
+    def _called(self) -> bytes:
+        """The call as it stands in the transaction: without what was transient."""
+        return bytes(proposal.ChaincodeProposalPayload(input=self.input).SerializeToString())
+
+    def _hash(self) -> bytes:
+        header = common.Header.FromString(self.header)
+        return sha256(header.channel_header + header.signature_header + self._called()).digest()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a chaincode made of a proposal: the bytes that endorsers sign, and the answer in them."""
+
+    payload: bytes
+    """peer.ProposalResponsePayload"""
+    answer: bytes
 
 
 @dataclass(frozen=True)
@@ -89,8 +118,8 @@ class Transaction:
     envelope: Any
     """common.Envelope"""
     answer: bytes
-    led_by: str = ""
-    """The address of the peer that collected the endorsements; it is asked first from here on."""
+    endorsers: tuple[str, ...] = ()
+    """The organisations that endorsed it; their peers hand it to the orderers."""
 
 
 def _header(channel: str, tx_id: str, chaincode: str, creator: bytes, nonce: bytes) -> bytes:

@@ -128,6 +128,10 @@ class Worker:
             code = "LEDGER_CONFLICT" if record["validation"] in _CONFLICTS else "TRANSACTION_INVALID"
             cause = f"transaction {tx_id[:16]} is invalid in block {record['block']}: {record['validation']}"
             return PhaseError(code, cause, "commit", tx_id)
+        if kind == "disagree":
+            phase = "commit status" if self.sent else phase
+            said = "; ".join(f"{detail.msp}: {detail.message[:120]}" for detail in details)
+            return PhaseError("PEERS_DISAGREE", f"{cause} ({said})", phase, tx_id, details)
         if kind == "unknown" or (self.sent and kind in ("timeout", "stream")):
             cause = f"transaction {self.sent[:16]}: {cause}"
             return PhaseError("COMMIT_UNKNOWN", cause, "commit status", self.sent, details)

@@ -1,12 +1,11 @@
 """The ledger through fabric-sdk-py: the optional second transport, `executor --transport hfc`.
 
 Each call is a process of its own with one hfc Client (worker.py), one call at a time. What the Gateway client
-promises holds here too: reads go to another peer where one is down, a transaction is given to the orderers
-once, its verdict is read from a block, and one that others overtook is made anew.
+promises holds here too: what matters is read from enough organisations, a transaction goes to the orderers
+once, its verdict is what enough organisations' blocks say, and one that others overtook is made anew.
 docs/adr/0301-hfc-transport.md says why this is not the default.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import Any, Self
 from executor.errors import LedgerError
 from executor.ledger.errors import PhaseError
 from executor.ledger.gateway.messages import ledger
+from executor.ledger.gateway.trust import Trust, majority
 from executor.ledger.hfc.call import Worker, decoded, encoded
 from executor.ledger.hfc.events import BlockEvents
-from executor.ledger.identities import check_organisation, load_identity
+from executor.ledger.identities import check_organisation, check_trust, load_identity
 from executor.ledger.transport import Argument, ChainInfo, Receipt
 from executor.network import CHANNEL, ORDERER, Network
-
-log = logging.getLogger(__name__)
 
 PEER_SECONDS = 20.0
 EVALUATE_SECONDS = 60.0
@@ -38,25 +36,45 @@ class HfcTransport:
     organisation: str
     folder: Path
     """The MSP folder of the identity; its key is read by the worker alone."""
+    trust: Trust = Trust()  # noqa: RUF009 - frozen
     channel: str = CHANNEL
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False, compare=False)
-    _stood_in_for: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
-    def connect(cls, network: Network, organisation: str, identity: str) -> Self:
-        """Act as a user of an organisation, through its own peer where that is up."""
+    def connect(
+        cls,
+        network: Network,
+        organisation: str,
+        identity: str,
+        trust: Trust = Trust(),  # noqa: B008 - frozen
+    ) -> Self:
+        """Act as a user of an organisation; `trust` says whose word counts."""
         check_organisation(network, organisation)
+        check_trust(network, trust)
         # Nothing of it is kept: an identity that cannot be used is found now, not in another process.
         load_identity(network, organisation, identity)
-        return cls(network, organisation, network.msp_folder(organisation, identity))
+        return cls(network, organisation, network.msp_folder(organisation, identity), trust)
 
     def evaluate(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
-        """Read: run a function on the first peer that answers, the organisation's own first."""
-        request = self._request("evaluate", EVALUATE_SECONDS, chaincode, function, arguments)
+        """Read on the own peer's word, or on that of enough others while it does not answer."""
+        believed = self.network.organisations if self.trust.peers else [self.organisation]
+        return self._read(believed, chaincode, function, arguments)
+
+    def evaluate_agreed(self, chaincode: str, function: str, *arguments: Argument) -> bytes:
+        """Read what enough organisations say alike."""
+        return self._read(self._alone, chaincode, function, arguments)
+
+    @property
+    def _alone(self) -> list[str]:
+        """The organisations that are believed alone in what decides something."""
+        return [self.organisation] if self.trust.own_peer else []
+
+    def _read(
+        self, alone: list[str], chaincode: str, function: str, arguments: tuple[Argument, ...]
+    ) -> bytes:
+        request = self._request("evaluate", EVALUATE_SECONDS, chaincode, function, arguments, alone=alone)
         with self._one_at_a_time, Worker(request) as worker:
-            answer = worker.answer()
-        self._say_who(answer.get("peer"))
-        return decoded(answer.get("payload"))
+            return decoded(worker.answer().get("payload"))
 
     def submit(
         self,
@@ -77,7 +95,7 @@ class HfcTransport:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def chain_info(self) -> ChainInfo:
-        """Return the height of the channel as the first peer that answers has it."""
+        """Return the height of the channel as the own peer has it, or enough others while that is down."""
         found = ledger.BlockchainInfo.FromString(self.evaluate("qscc", "GetChainInfo", self.channel))
         return ChainInfo(found.height, bytes(found.currentBlockHash))
 
@@ -105,13 +123,6 @@ class HfcTransport:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _say_who(self, address: object) -> None:
-        """Say once that another peer stands in: who trusts only the own organisation's peer wants to know."""
-        own = self.network.peer_address(self.organisation)
-        if address != own and not self._stood_in_for:
-            self._stood_in_for = True
-            log.warning("the peer at %s does not answer; the one at %s stands in", own, address)
-
     def _request(
         self,
         verb: str,
@@ -121,6 +132,7 @@ class HfcTransport:
         arguments: tuple[Argument, ...] = (),
         *,
         transient: Mapping[str, bytes] | None = None,
+        alone: list[str] | None = None,
     ) -> dict[str, Any]:
         network = self.network
         others = [name for name in network.organisations if name != self.organisation]
@@ -138,7 +150,9 @@ class HfcTransport:
             ],
             "orderers": [_server(network, address, ORDERER) for address in orderers],
             # The channel's endorsement policy: a majority of the organisations.
-            "endorsements": len(network.organisations) // 2 + 1,
+            "endorsements": majority(len(network.organisations)),
+            "agreement": self.trust.needed(len(network.organisations)),
+            "alone": [network.msp_id(name) for name in (self._alone if alone is None else alone)],
             "chaincode": chaincode,
             "function": function,
             # hfc would encode text as Latin-1.

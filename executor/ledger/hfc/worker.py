@@ -24,6 +24,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, BinaryIO
 
 import grpc
@@ -92,6 +93,10 @@ class WorkerRequest:
     orderers: list[Server]
     endorsements: int
     """How many peers have to endorse alike."""
+    agreement: int
+    """How many organisations have to say the same, where not one of `alone` does."""
+    alone: list[str]
+    """The organisations that are believed alone in this call."""
     chaincode: str
     function: str
     arguments: list[bytes]
@@ -159,15 +164,15 @@ class Call:
             self.write({"error": error.record})
 
     async def evaluate(self) -> dict[str, Any]:
-        """Read at the caller's own peer, or at another while that one is down."""
+        """Read at a peer that is believed alone, or else what enough organisations answer alike."""
         request = self.request
-        server, payload = await self._ask(request.chaincode, request.function, request.arguments)
-        return {"peer": server.address, "payload": encoded(payload)}
+        payload = await self._read(request.alone, request.chaincode, request.function, request.arguments)
+        return {"payload": encoded(payload)}
 
     async def submit(self) -> dict[str, Any]:
         """Have a call endorsed, see that enough peers agree, order it, and wait for its verdict."""
         request = self.request
-        _, info = await self._ask("qscc", "GetChainInfo", [request.channel.encode()])
+        info = await self._read([request.msp], "qscc", "GetChainInfo", [request.channel.encode()])
         height = int(ledger_pb2.BlockchainInfo.FromString(info).height)
         context, transaction = await self._endorse()
         await self._order(transaction, context)
@@ -202,24 +207,67 @@ class Call:
         )
         return create_tx_context(self.user, self.user.cryptoSuite, proposal)
 
-    async def _ask(self, chaincode: str, function: str, arguments: list[bytes]) -> tuple[Server, bytes]:
-        """Ask the first peer that can be reached; returns which one that was, and its answer."""
-        details = []
+    async def _read(self, alone: list[str], chaincode: str, function: str, arguments: list[bytes]) -> bytes:
+        """Return the answer of a peer that is believed alone, or what enough others agree on."""
+        tried = {}
         for server, peer in zip(self.request.peers, self.peers, strict=True):
-            context = self._context(chaincode, function, arguments, {})
-            (pending,), _, _ = self.channel.send_tx_proposal(context, [peer])
+            if server.msp in alone:
+                (found,) = await self._answers([peer], chaincode, function, arguments)
+                if not isinstance(found, TimeoutError | grpc.RpcError) or kind_of(found) == "failed":
+                    return self._word({server: found}, 1)
+                tried[server] = found
+        rest = [pair for pair in zip(self.request.peers, self.peers, strict=True) if pair[0] not in tried]
+        for pause in (*PAUSES, None):
+            answers = await self._answers([peer for _, peer in rest], chaincode, function, arguments)
+            said = tried | dict(zip([server for server, _ in rest], answers, strict=True))
             try:
-                found = await self._patiently(pending)
-            except (grpc.RpcError, TimeoutError) as error:
-                details.append(server.said(error))
-                if kind_of(error) == "failed":
-                    raise WorkerError("failed", text_of(error), details=details) from error
-                continue
-            if accepted(found.response.status):
-                return server, bytes(found.response.payload)
-            details.append(server.said(found.response.message))
-            raise WorkerError("refused", found.response.message, tx_id=context.tx_id, details=details)
-        raise WorkerError("unreachable", "no peer answers", details=details)
+                return self._word(said, self.request.agreement)
+            except WorkerError as error:
+                if pause is None or error.record["kind"] != "disagree":
+                    raise
+                await asyncio.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _answers(
+        self, peers: list[Any], chaincode: str, function: str, arguments: list[bytes]
+    ) -> list[Any]:
+        """Ask peers side by side; returns what each answered, or how it failed."""
+        if not peers:
+            return []
+        context = self._context(chaincode, function, arguments, {})
+        pending, _, _ = self.channel.send_tx_proposal(context, peers)
+        answers = await asyncio.gather(*map(self._patiently, pending), return_exceptions=True)
+        for found in answers:
+            if isinstance(found, BaseException) and not isinstance(found, grpc.RpcError | TimeoutError):
+                raise found
+        return answers
+
+    def _word(self, said: dict[Server, Any], needed: int) -> bytes:
+        """Return the answer that enough organisations gave; what enough refuse is refused."""
+        alike: dict[tuple[str, Any], list[Server]] = {}
+        details, kinds = [], []
+        for server, found in said.items():
+            if isinstance(found, grpc.RpcError | TimeoutError):
+                kinds.append(kind_of(found))
+                details.append(server.said(found))
+                if kind_of(found) == "failed":
+                    alike.setdefault(("failed", text_of(found)), []).append(server)
+            elif accepted(found.response.status):
+                payload = bytes(found.response.payload)
+                details.append(server.said(f"{len(payload)} bytes, sha256:{sha256(payload).hexdigest()}"))
+                alike.setdefault(("answered", payload), []).append(server)
+            else:
+                details.append(server.said(found.response.message))
+                alike.setdefault(("refused", found.response.message), []).append(server)
+        (kind, word), voters = max(alike.items(), key=lambda item: len(item[1]), default=(("", b""), []))
+        if len(voters) >= needed and kind == "answered":
+            return bytes(word)
+        own = [detail for detail in details if detail["msp"] in {server.msp for server in voters}]
+        if len(voters) >= needed:
+            raise WorkerError(kind, str(word), details=own)
+        if len(alike) > 1:
+            raise WorkerError("disagree", "too few organisations agree on the answer", details=details)
+        raise WorkerError("unreachable", f"{len(voters)} of {needed} organisations answer", details=details)
 
     async def _patiently(self, pending: Awaitable[Any]) -> Any:
         return await asyncio.wait_for(pending, self.request.peer_seconds)
@@ -296,19 +344,41 @@ class Call:
         raise WorkerError("no-orderer", "no orderer can be reached", details=details)
 
     async def _verdict(self, height: int) -> int:
-        """Return the block that has the transaction, if it is valid; where a peer is lost, ask the next."""
+        """Return the block that enough organisations have the transaction in, if it is valid there."""
+        tasks = {
+            asyncio.ensure_future(self._find(peer, height)): server
+            for server, peer in zip(self.request.peers, self.peers, strict=True)
+        }
+        waiting = set(tasks)
+        reports: dict[tuple[int, int], list[str]] = {}
         details = []
-        for server, peer in zip(self.request.peers, self.peers, strict=True):
-            try:
-                code, block = await self._find(peer, height)
-            except (grpc.RpcError, WorkerError) as error:
-                details.append(server.said(error))
-                continue
-            verdict = transaction_pb2.TxValidationCode.Name(code)
-            if verdict != "VALID":
-                raise WorkerError("invalid", verdict, tx_id=self.sent, validation=verdict, block=block)
-            return block
-        raise WorkerError("unknown", "no peer says what became of it", tx_id=self.sent, details=details)
+        try:
+            while waiting:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    server = tasks[task]
+                    try:
+                        report = task.result()
+                    except (grpc.RpcError, WorkerError) as error:
+                        details.append(server.said(error))
+                        continue
+                    details.append(server.said(f"{_verdict_name(report[0])} in block {report[1]}"))
+                    believed = reports.setdefault(report, [])
+                    believed.append(server.msp)
+                    if len(believed) >= self.request.agreement or server.msp in self.request.alone:
+                        return self._valid_block(*report)
+        finally:
+            for task in waiting:
+                task.cancel()
+        kind = "disagree" if len(reports) > 1 else "unknown"
+        cause = "too few organisations agree on what became of it"
+        raise WorkerError(kind, cause, tx_id=self.sent, details=details)
+
+    def _valid_block(self, code: int, block: int) -> int:
+        verdict = _verdict_name(code)
+        if verdict != "VALID":
+            raise WorkerError("invalid", verdict, tx_id=self.sent, validation=verdict, block=block)
+        return block
 
     async def _find(self, peer: Any, height: int) -> tuple[int, int]:
         """Follow the blocks from before the transaction until one has it."""
@@ -356,6 +426,10 @@ VERBS: dict[str, Callable[[Call], Coroutine[Any, Any, dict[str, Any]]]] = {
     "submit": Call.submit,
     "follow": Call.follow,
 }
+
+
+def _verdict_name(code: int) -> str:
+    return str(transaction_pb2.TxValidationCode.Name(code))
 
 
 def accepted(status: int) -> bool:

@@ -34,6 +34,9 @@ class MemberTransport:
     def evaluate(self, chaincode, function, *arguments):
         return self._endorse("evaluate", chaincode, function, arguments, None).payload
 
+    def evaluate_agreed(self, chaincode, function, *arguments):
+        return self.evaluate(chaincode, function, *arguments)
+
     def submit(self, chaincode, function, *arguments, transient=None):
         made = self._endorse("submit", chaincode, function, arguments, transient)
         assert self.member.ledger.commit([made]) == [VALID]
@@ -55,11 +58,15 @@ class ScriptedTransport:
 
     def __init__(self, *answers):
         self.answers = [raw if isinstance(raw, bytes) else json.dumps(raw).encode() for raw in answers]
-        self.asked, self.closed = [], False
+        self.asked, self.agreed, self.closed = [], [], False
 
     def evaluate(self, chaincode, function, *arguments):
         self.asked.append((chaincode, function, arguments, None))
         return self.answers.pop(0)
+
+    def evaluate_agreed(self, chaincode, function, *arguments):
+        self.agreed.append((chaincode, function))
+        return self.evaluate(chaincode, function, *arguments)
 
     def submit(self, chaincode, function, *arguments, transient=None):
         self.asked.append((chaincode, function, arguments, transient))

@@ -337,7 +337,7 @@ def test_recipients_are_the_neighbours_and_nobody_else(federation, node):
 KNOWN = set(TABLE) | {"BAD_ARGUMENT", "BAD_ARGUMENT_COUNT"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=st.binary(max_size=300) | st.binary(max_size=100).map(lambda tail: Share(()).to_bytes() + tail))
 def test_any_bytes_as_a_share_are_refused_with_a_code(standing, raw):
     if raw != Share(()).to_bytes():
@@ -347,7 +347,7 @@ def test_any_bytes_as_a_share_are_refused_with_a_code(standing, raw):
 VALID = Share(estimators("node01", 0)).to_bytes()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0, len(VALID) - 1), value=st.integers(0, 255))
 def test_a_share_with_one_byte_changed_is_another_share_or_refused_with_a_code(standing, position, value):
     raw = VALID[:position] + bytes([value]) + VALID[position + 1 :]
@@ -372,7 +372,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     field=st.sampled_from(["version", "public_key", "image_id", "state", "data", "extra"]), value=json_values
 )
@@ -382,7 +382,7 @@ def test_any_value_in_an_opening_is_refused_with_a_code(standing, field, value):
         assert other.member.code(*other.call_open(0, **{field: value})) in KNOWN
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     field=st.sampled_from(["first", "created", "slots", "ensemble", "state", "metrics"]), value=json_values
 )

@@ -22,7 +22,7 @@ ENVIRONMENT = "ORGS=2\nORDERERS=1\nNODES=4\nPORTS=17\nCHAINCODE_IMAGE=image\n"
 def network(tmp_path, monkeypatch):
     (tmp_path / "network.env").write_text(ENVIRONMENT)
     monkeypatch.setenv("ATTESTREE_STATE", str(tmp_path))
-    for name in ("ORGANISATION", "IDENTITY", "TRANSPORT"):
+    for name in ("ORGANISATION", "IDENTITY", "TRANSPORT", "TRUST_OWN_PEER", "TRUST_PEERS", "AGREEMENT"):
         monkeypatch.delenv(f"ATTESTREE_{name}", raising=False)
     return Network.load()
 
@@ -68,6 +68,39 @@ def test_the_nearest_choice_counts(arguments, environment, expected):
 def test_a_command_works_without_its_program():
     ran = run("--identity", "bob", command=show, ATTESTREE_ORGANISATION="org2", ATTESTREE_TRANSPORT="hfc")
     assert ran.output == "org2 bob hfc\n"
+
+
+@program.command()
+@caller_options("data-scientist")
+def trusted(caller):
+    trust = caller.trust
+    click.echo(f"{trust.own_peer} {trust.peers} {trust.agreement}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        (("trusted",), {}, "False False None"),
+        (("--trust-own-peer", "trusted"), {}, "True False None"),
+        (("--trust-peers", "--agreement", "3", "trusted"), {}, "False True 3"),
+        (("trusted",), {"ATTESTREE_TRUST_OWN_PEER": "1", "ATTESTREE_AGREEMENT": "2"}, "True False 2"),
+        (("trusted",), {"ATTESTREE_TRUST_PEERS": "yes", "ATTESTREE_TRUST_OWN_PEER": "no"}, "False True None"),
+        (("--agreement", "4", "trusted"), {"ATTESTREE_AGREEMENT": "2"}, "False False 4"),
+    ],
+)
+def test_whom_to_trust_is_chosen_for_the_whole_program(arguments, environment, expected):
+    assert run(*arguments, **environment).output == f"{expected}\n"
+
+
+def test_a_command_without_its_program_trusts_as_the_environment_says():
+    ran = run(command=trusted, ATTESTREE_TRUST_OWN_PEER="true", ATTESTREE_AGREEMENT="2")
+    assert ran.output == "True False 2\n"
+    assert run(command=trusted).output == "False False None\n"
+
+
+@pytest.mark.parametrize("agreement", ["0", "-1", "many"])
+def test_an_agreement_that_is_no_number_of_organisations_is_wrong_usage(agreement):
+    assert run("--agreement", agreement, "trusted").exit_code == 2
 
 
 def test_an_unknown_transport_is_wrong_usage():

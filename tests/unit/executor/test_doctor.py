@@ -1,11 +1,11 @@
-"""What the doctor makes of the heights that peers report; the rest of it is tested on live networks."""
+"""What the doctor makes of heights that peers report and of proxies; the rest is tested on live networks."""
 
 import json
 from dataclasses import dataclass, field
 
 import pytest
 
-from executor.doctor import ledger
+from executor.doctor import host, ledger
 
 
 @dataclass
@@ -44,3 +44,25 @@ def test_peer_that_stays_behind_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not finding.ok
     assert "org2 7" in finding.detail
     assert "lower peer" in finding.remedy
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in host.PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_a_host_without_proxies_has_none(no_proxies: pytest.MonkeyPatch) -> None:
+    assert (host._proxies().ok, host._proxies().detail) == (True, "none")
+
+
+@pytest.mark.parametrize("name", host.PROXIES)
+def test_a_proxy_of_the_environment_is_named_without_its_address(
+    no_proxies: pytest.MonkeyPatch, name: str
+) -> None:
+    no_proxies.setenv(name, "http://user:password@proxy.example:3128")
+    finding = host._proxies()
+    assert finding.ok
+    assert finding.detail.startswith(f"{name}: ")
+    assert "example" not in finding.detail

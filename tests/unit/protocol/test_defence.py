@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.defence import NOBODY, Membership, Quota, greatest_share, vote_weights
@@ -101,7 +101,6 @@ def test_a_node_that_holds_nothing_of_its_own_lets_the_others_weigh_alike() -> N
 counts = st.dictionaries(st.sampled_from([node for node, _ in FOUR.nodes]), st.integers(1, 12), max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(counts, st.integers(1, 12), st.sampled_from([0.1, 0.25, 0.4, 1.0]), st.sampled_from([1.0, 2.0]))
 def test_no_ensemble_gives_another_organisation_more_than_quota_and_cap(
     others: dict[str, int], own: int, cap: float, c: float

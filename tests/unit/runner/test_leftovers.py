@@ -82,6 +82,9 @@ def test_the_environment_is_the_runs_own(tmp_path: Path, monkeypatch: pytest.Mon
     made = surroundings.environment(tmp_path)
     assert "foreign" not in made.values()
     assert made["ATTESTREE_CACHE"] == "kept"
+    assert made["PYTHONHASHSEED"].isdecimal()
+    monkeypatch.setenv("PYTHONHASHSEED", "17")
+    assert surroundings.environment(tmp_path)["PYTHONHASHSEED"] == "17"
     assert made["ATTESTREE_PROJECT"] == PROJECT
 
 

@@ -1,15 +1,9 @@
-"""An identity, two scripted peers, and a client of theirs."""
+"""An identity, the scripted peers of four organisations, and a client of theirs."""
 
 import pytest
-from support.scripted_peers import PATIENT, ScriptedPeer, msp_folder
+from support.scripted_peers import CHAIN, MSPS, WAIT, ScriptedPeer, client_of, msp_folder
 
-from executor.ledger.gateway import Gateway, Identity, retry
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch):
-    """gRPC would obey the proxy variables of whoever runs the tests even on this host."""
-    monkeypatch.setenv("no_grpc_proxy", "127.0.0.1")
+from executor.ledger.gateway import Identity, inquiry
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +14,9 @@ def identity(tmp_path_factory):
 
 @pytest.fixture
 def peers():
-    """Two peers; a test that wants a client asks for `client` too."""
-    made = [ScriptedPeer("Org1MSP"), ScriptedPeer("Org2MSP")]
+    """Four peers: two organisations make a fact, three endorse. For a client, ask for `client` too."""
+    CHAIN.clear()
+    made = [ScriptedPeer(msp) for msp in MSPS]
     yield made
     for peer in made:
         peer.server.stop(None)
@@ -30,6 +25,8 @@ def peers():
 @pytest.fixture
 def client(identity, peers, monkeypatch):
     """A client whose own peer is the first of `peers`, with long deadlines and short pauses."""
-    monkeypatch.setattr(retry, "PAUSES", (0.001,) * 5)
-    with Gateway(identity, [peer.peer for peer in peers], "channel", PATIENT) as made:
+    monkeypatch.setattr(inquiry, "PAUSES", (0.01,))
+    # Nobody is late in these tests unless a test says so: a busy machine is slow, not wrong.
+    monkeypatch.setattr(inquiry, "HEDGE_SECONDS", WAIT)
+    with client_of(identity, [peer.peer for peer in peers]) as made:
         yield made

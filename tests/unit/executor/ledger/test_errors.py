@@ -11,8 +11,9 @@ from executor.ledger.gateway import PeerDetail, errors
 def test_every_code_of_the_client_has_a_remedy():
     codes = set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", errors.__doc__))
     assert len(codes) > 10
-    # An identity is refused before there is a call.
-    assert codes - {"IDENTITY_UNKNOWN", "IDENTITY_UNUSABLE"} == set(table.PHASE) - {"LEDGER_ANSWER"}
+    # Identity and agreement are refused before there is a call.
+    before = {"IDENTITY_UNKNOWN", "IDENTITY_UNUSABLE", "AGREEMENT_RANGE"}
+    assert codes - before == set(table.PHASE) - {"LEDGER_ANSWER"}
 
 
 def test_a_phase_error_crosses_to_another_process():

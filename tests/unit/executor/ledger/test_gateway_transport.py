@@ -1,8 +1,10 @@
 """The Gateway client behind the project's interface: its failures and refusals in the project's classes."""
 
+from dataclasses import replace
+
 import pytest
 from grpc import StatusCode
-from support.scripted_peers import CONFLICT, Failure, committed
+from support.scripted_peers import CONFLICT, MSPS, Failure, committed, evaluated
 
 from executor import exits
 from executor.ledger.errors import PhaseError
@@ -19,7 +21,7 @@ def transport(client):
 
 
 def test_answers_pass_unchanged(transport, peers):
-    assert transport.evaluate("image", "Get", "a", "1") == b'{"peer":"Org1MSP"}'
+    assert transport.evaluate("image", "Get", "a", "1") == b'{"asked":true}'
     receipt = transport.submit("image", "Register", "a", transient={"secret": b"\x00\xff"})
     assert (receipt.block, receipt.answer) == (7, b'{"done":true}')
     assert receipt.tx_id == peers[0].asked["Submit"][0].transaction_id
@@ -27,7 +29,8 @@ def test_answers_pass_unchanged(transport, peers):
 
 def test_a_refusal_comes_in_the_class_that_chaincode_raised_from_the_phase_that_failed(transport, peers):
     failure = Failure(StatusCode.ABORTED, "see details", (("Org1MSP", REFUSAL),))
-    peers[0].then("Evaluate", failure).then("Endorse", failure)
+    for peer in peers:
+        peer.then("Evaluate", failure).then("Endorse", failure)
     with pytest.raises(StateError) as read:
         transport.evaluate("image", "Get", "a", "1")
     assert (read.value.code, read.value.cause) == ("IMAGE_UNKNOWN", "a 1 is not registered")
@@ -42,6 +45,19 @@ def test_a_refusal_comes_in_the_class_that_chaincode_raised_from_the_phase_that_
         assert (found.phase, found.tx_id) == (phase, peers[0].asked[method][0].transaction_id)
         assert [(detail.msp, detail.message) for detail in found.details] == [("Org1MSP", REFUSAL)]
         assert isinstance(found.__cause__, of)
+
+
+def test_h1_peers_that_contradict_each_other_are_a_matter_of_integrity(transport, peers):
+    for number, peer in enumerate(peers):
+        peer.always("Evaluate", evaluated(b"%d" % number))
+    transport.gateway.deadlines = replace(transport.gateway.deadlines, agree=0)
+    with pytest.raises(PhaseError) as raised:
+        transport.evaluate_agreed("image", "Get", "a", "1")
+    assert raised.value.code == "PEERS_DISAGREE"
+    assert exits.exit_code(raised.value) == exits.IMAGE_INTEGRITY
+    said = {peer["msp"]: peer["message"] for peer in exits.to_dict(raised.value)["peers"]}
+    assert said.keys() == set(MSPS)
+    assert all("sha256:" in message for message in said.values())
 
 
 def test_cause_and_remedy_of_a_refusal_are_told_apart(transport, peers):
@@ -70,7 +86,8 @@ def test_c16_an_identity_the_channel_does_not_admit_is_not_authorised(transport,
 
 
 def test_e9_conflicts_without_end_have_an_exit_code_of_their_own(transport, peers):
-    peers[0].always("CommitStatus", committed(CONFLICT))
+    for peer in peers:
+        peer.always("CommitStatus", committed(CONFLICT))
     with pytest.raises(PhaseError) as raised:
         transport.submit("orchestration", "Accept", "p")
     assert (raised.value.code, raised.value.phase) == ("LEDGER_CONFLICT", "commit")
@@ -88,7 +105,7 @@ def test_e2_peers_that_do_not_answer_are_an_unreachable_ledger(transport, peers,
         ask(transport)
     assert (raised.value.code, raised.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
     assert raised.value.remedy
-    assert [detail.msp for detail in raised.value.details] == ["Org1MSP", "Org2MSP"]
+    assert [detail.msp for detail in raised.value.details] == list(MSPS)
     assert exits.exit_code(raised.value) == exits.LEDGER_UNREACHABLE
 
 

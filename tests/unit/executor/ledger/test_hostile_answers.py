@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.memory.story import Call, call_of
 
@@ -185,7 +185,6 @@ def paths(value, path=()):
 
 
 @pytest.mark.parametrize("place", FUNCTIONS)
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_value_anywhere_is_read_or_refused_and_never_another_exception(place, data):
     call = call_of(*place)

@@ -1,11 +1,20 @@
 """Whose certificate, whose peers: as the network has them, or refused with what there is."""
 
+from dataclasses import replace
+
 import pytest
 from support.scripted_peers import msp_folder
 
 from executor import exits
 from executor.errors import UsageError
-from executor.ledger.identities import check_organisation, load_identity, peers_of
+from executor.ledger.gateway import Trust
+from executor.ledger.identities import (
+    authorities_of,
+    check_organisation,
+    check_trust,
+    load_identity,
+    peers_of,
+)
 from executor.network import Network
 
 
@@ -15,6 +24,7 @@ def network(tmp_path):
     for name in made.organisations:
         msp_folder(made.msp_folder(name, "alice"))
         (made.folder(name) / "tlsca.pem").write_text(f"authority of {name}")
+        (made.folder(name) / "ca.pem").write_text(f"signing authority of {name}")
     return made
 
 
@@ -24,6 +34,32 @@ def test_the_own_peer_goes_first_each_under_its_own_authority(network):
         ("127.0.0.1:17251", "Org2MSP", b"authority of org2"),
         ("127.0.0.1:17151", "Org1MSP", b"authority of org1"),
     ]
+
+
+def test_the_others_follow_in_a_circle(network):
+    larger = replace(network, n_organisations=4)
+    for name in ("org3", "org4"):
+        (larger.folder(name)).mkdir(parents=True)
+        (larger.folder(name) / "tlsca.pem").write_text(f"authority of {name}")
+    found = [peer.msp for peer in peers_of(larger, "org3")]
+    assert found == ["Org3MSP", "Org4MSP", "Org1MSP", "Org2MSP"]
+
+
+def test_who_may_sign_is_what_this_host_knows(network):
+    assert authorities_of(network) == {
+        "Org1MSP": b"signing authority of org1",
+        "Org2MSP": b"signing authority of org2",
+    }
+
+
+@pytest.mark.parametrize("agreement", [0, 3])
+def test_an_agreement_that_cannot_be_reached_is_refused(network, agreement):
+    with pytest.raises(UsageError) as raised:
+        check_trust(network, Trust(agreement=agreement))
+    assert (raised.value.code, raised.value.remedy) == (
+        "AGREEMENT_RANGE",
+        "Give an --agreement from 1 to 2.",
+    )
 
 
 def test_a_network_without_its_certificates_is_incomplete(network):

@@ -4,12 +4,15 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.memory.story import ScriptedTransport, call_of, calls_of, told
+from support.memory.story import ScriptedTransport, call_of, called, calls_of, told
 
 from chaincode.document import answer_of
 from chaincode.registry import CONTRACTS, contract
 from chaincode.shim.arguments import decode
+from executor.exits import message
+from executor.ledger.chaincodes import proxy as proxy_module
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.errors import PhaseError
 from protocol.agreement.lifecycle import ProcessState
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -165,6 +168,65 @@ def test_trees_are_fetched_to_the_last():
     transport = ScriptedTransport(*pages)
     assert len(list(Ledger(transport).models.trees("p", "node01"))) == 150
     assert [arguments[2] for _, _, arguments, _ in transport.asked] == ["0", "100"]
+
+
+FOR_INFORMATION = {
+    ("image", "List"),
+    ("image", "History"),
+    ("orchestration", "List"),
+    ("orchestration", "History"),
+    ("execution-record", "ListTasks"),
+    ("execution-record", "ListRefusals"),
+    ("execution-record", "Lineage"),
+    ("execution-record", "Twins"),
+    ("execution-record", "History"),
+    ("model", "List"),
+    ("model", "Uses"),
+    ("model", "AccessHistory"),
+}
+
+
+@pytest.mark.parametrize(("chaincode", "name"), FUNCTIONS)
+def test_h1_whatever_decides_something_is_read_from_enough_organisations(chaincode, name):
+    """A function that is not on the list of those that only inform is read by agreement."""
+    call = calls_of(chaincode, name)[0]
+    if call.kind == "submit":
+        return
+    transport = ScriptedTransport(call.raw)
+    called(Ledger(transport), call.proxy, call.method, call.values)
+    informs = (chaincode, name) in FOR_INFORMATION or name == "metadata"
+    assert transport.agreed == ([] if informs else [(chaincode, name)])
+
+
+def test_a_bookmark_that_leads_back_is_not_followed():
+    item = call_of("image", "List").answer["items"][0]
+    pages = [{"items": [item], "bookmark": mark} for mark in ("a", "b", "a")]
+    with pytest.raises(PhaseError, match="leads back") as raised:
+        list(Ledger(ScriptedTransport(*pages)).images.list())
+    assert raised.value.code == "LEDGER_ANSWER"
+
+
+def test_a_lineage_that_leads_back_is_not_followed():
+    page = replace(Lineage.from_dict(call_of("execution-record", "Lineage").answer), bookmark="a").to_dict()
+    with pytest.raises(PhaseError, match="leads back"):
+        Ledger(ScriptedTransport(page, page)).execution.lineage("p", ID)
+
+
+def test_a_list_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(proxy_module, "MOST_PAGES", 5)
+    pages = [{"items": [], "bookmark": str(number)} for number in range(9)]
+    transport = ScriptedTransport(*pages)
+    with pytest.raises(PhaseError, match="more than 5 pages"):
+        list(Ledger(transport).images.list())
+    assert len(transport.asked) == 5
+
+
+def test_an_odd_answer_to_a_submission_names_its_transaction():
+    with pytest.raises(PhaseError) as raised:
+        Ledger(ScriptedTransport({})).orchestration.start("p")
+    found = raised.value
+    assert (found.code, found.phase, found.tx_id) == ("LEDGER_ANSWER", "commit", "tx")
+    assert "transaction: tx" in message(found)
 
 
 def test_a_ledger_closes_its_transport():

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.published import SCHEMA, small_model
 
@@ -35,13 +35,11 @@ def read(raw: bytes) -> None:
     assert exported.model.digest == MODEL.digest
 
 
-@settings(max_examples=60, deadline=None)
 @given(field=st.sampled_from(sorted(RECORD)), value=values)
 def test_any_value_in_any_field(field: str, value: Any) -> None:
     read((json.dumps({**RECORD, field: value}, indent=1) + "\n").encode())
 
 
-@settings(max_examples=60, deadline=None)
 @given(field=st.sampled_from(sorted(RECORD["estimators"][0])), value=values, entry=st.sampled_from([0, 1, 2]))
 def test_any_value_in_any_array(field: str, value: Any, entry: int) -> None:
     trees = list(RECORD["estimators"])
@@ -49,7 +47,6 @@ def test_any_value_in_any_array(field: str, value: Any, entry: int) -> None:
     read((json.dumps({**RECORD, "estimators": trees}, indent=1) + "\n").encode())
 
 
-@settings(max_examples=60, deadline=None)
 @given(place=st.integers(0, len(RAW)), length=st.integers(0, 20), new=st.binary(max_size=20))
 def test_any_bytes_anywhere(place: int, length: int, new: bytes) -> None:
     read(RAW[:place] + new + RAW[place + length :])

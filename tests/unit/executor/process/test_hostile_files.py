@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from executor.process.document import parse
@@ -58,13 +58,11 @@ def read(raw: bytes, *, any_options: bool = False) -> None:
     assert all(fault.line >= 1 for fault in refusal.faults)
 
 
-@settings(max_examples=60, deadline=None)
 @given(field=fields, value=values, any_options=st.booleans())
 def test_any_value_in_any_field(field: str, value: Any, any_options: bool) -> None:
     read(json.dumps({**CONTENT, field: value}).encode("utf-8", "surrogatepass"), any_options=any_options)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(
         [*CONTENT["options"], "home_check", "mu", "sigma", "decay", "fit_depth", "min_leaf"]
@@ -75,13 +73,11 @@ def test_any_value_in_any_option(name: str, value: Any) -> None:
     read(json.dumps({**CONTENT, "options": {name: value}}).encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=60, deadline=None)
 @given(place=st.integers(0, len(EXAMPLE)), length=st.integers(0, 20), new=st.binary(max_size=20))
 def test_any_bytes_anywhere(place: int, length: int, new: bytes) -> None:
     read(EXAMPLE[:place] + new + EXAMPLE[place + length :])
 
 
-@settings(max_examples=60, deadline=None)
 @given(raw=st.binary(max_size=200) | st.text("{}[],:&*!|>%@`'\"-? \n\tab1.", max_size=60).map(str.encode))
 def test_any_bytes_alone(raw: bytes) -> None:
     read(raw)

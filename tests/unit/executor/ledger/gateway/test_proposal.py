@@ -5,9 +5,10 @@ from hashlib import sha256
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from support.scripted_peers import prepared
+from support.scripted_peers import endorsement, prepared, result_of, signer
 
-from executor.ledger.gateway import EndorseError, Proposal
+from executor.ledger.gateway import Proposal
+from executor.ledger.gateway.members import Untrue
 from executor.ledger.gateway.messages import chaincode, common, proposal, transaction
 
 
@@ -52,12 +53,34 @@ def test_the_proposal_is_signed(made, identity):
     )
 
 
+def brought(made, edit=lambda payload: None, **result):
+    """What a peer of Org2MSP prepares of a proposal."""
+    payload = result_of(made.signed, **result)
+    return prepared(made.signed, payload, [endorsement(payload, signer("Org2MSP"))], edit)
+
+
 def test_an_endorsed_proposal_becomes_a_signed_transaction(made, identity):
-    ready = made.endorsed(prepared(made.signed, b"answer"), identity)
-    assert (ready.tx_id, ready.answer) == (made.tx_id, b"answer")
+    envelope = brought(made, answer=b"answer")
+    result, endorsements = made.result_in(envelope)
+    ready = made.endorsed(result, {"Org2MSP": endorsements[0]}, identity)
+    assert (ready.tx_id, ready.answer, ready.endorsers) == (made.tx_id, b"answer", ("Org2MSP",))
     identity.key.public_key().verify(
         ready.envelope.signature, ready.envelope.payload, ec.ECDSA(hashes.SHA256())
     )
+
+
+def test_what_is_signed_is_what_a_peer_would_have_prepared(made, identity):
+    """To the byte, but for the header of the action, which the script leaves out."""
+    envelope = brought(made)
+    result, endorsements = made.result_in(envelope)
+    payload = common.Payload.FromString(
+        made.endorsed(result, {"Org2MSP": endorsements[0]}, identity).envelope.payload
+    )
+    content = transaction.Transaction.FromString(payload.data)
+    assert content.actions[0].header == payload.header.signature_header
+    content.actions[0].ClearField("header")
+    payload.data = content.SerializeToString()
+    assert payload.SerializeToString() == envelope.payload
 
 
 def another_creator(payload):
@@ -87,9 +110,30 @@ def garbage(payload):
 
 
 @pytest.mark.parametrize("edit", [another_creator, another_call, two_actions, no_action, garbage])
-def test_a_transaction_that_a_peer_altered_is_not_signed(made, identity, edit):
-    envelope = prepared(made.signed, edit=edit)
-    with pytest.raises(EndorseError) as raised:
-        made.endorsed(envelope, identity)
-    assert (raised.value.code, raised.value.tx_id) == ("TRANSACTION_ALTERED", made.tx_id)
-    assert not envelope.signature
+def test_a_transaction_that_a_peer_altered_is_not_signed(made, edit):
+    with pytest.raises(Untrue):
+        made.result_in(brought(made, edit=edit))
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"chaincode": "model"},
+        {"status": 201},
+        {"status": 500},
+        {"proposal_hash": b""},
+        {"proposal_hash": b"x" * 32},
+    ],
+    ids=str,
+)
+def test_a_result_of_something_else_is_not_signed(made, lie):
+    with pytest.raises(Untrue):
+        made.result_in(brought(made, **lie))
+
+
+def test_the_result_of_another_proposal_is_not_signed(made, identity):
+    """The same call, endorsed once before: a replay."""
+    other = Proposal.make(identity, "channel", "image", ["Get", b"\x00\xff", "ü"], {"tree": b"\x01"})
+    payload = result_of(other.signed)
+    with pytest.raises(Untrue, match="another proposal"):
+        made.result_in(prepared(made.signed, payload, [endorsement(payload, signer("Org2MSP"))]))

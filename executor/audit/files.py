@@ -1,0 +1,42 @@
+"""The files that audits read and write, at paths that a user gives."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from executor.audit.chain import Anchor
+from executor.audit.findings import Findings
+from executor.audit.statements import MAX_BYTES, Statement
+from executor.audit.verify import Observer, Verification, verify_bundle
+from executor.errors import UsageError
+from executor.user_files import UserFileError, open_file, read_file
+
+
+def verify_file(
+    file: Path,
+    anchor: Anchor,
+    observers: tuple[Observer, ...] = (),
+    said: Sequence[Statement] = (),
+    findings: Findings | None = None,
+) -> Verification:
+    """Check the export in a file."""
+    try:
+        with open_file(file) as opened:
+            return verify_bundle(opened, anchor, observers, said, findings)
+    except UserFileError as error:
+        raise UsageError("AUDIT_FILE", f"{file} cannot be read: {error.cause}") from error
+
+
+def read_statement(path: Path) -> Statement:
+    """Read what an organisation says of its peer."""
+    try:
+        return Statement.from_bytes(read_file(path, MAX_BYTES))
+    except UserFileError as error:
+        raise UsageError("AUDIT_FILE", f"{path} cannot be read: {error.cause}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a report."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("AUDIT_FILE", f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,117 @@
+"""Flip bits of a small export, one at a time: each must be found. scripts/flip-bits [EVERY]
+
+Without EVERY each bit is flipped (some hours); with it, every so many-th. The blocks before the flipped one
+are read once; the flipped one is judged on the state that they left.
+"""
+
+import copy
+import io
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from support.memory.audited import audited
+
+from executor.audit.bundle import RECORD, parse_anchor, read_members
+from executor.audit.chain import Anchor, Chain
+from executor.audit.errors import BundleError
+from executor.audit.fabric.messages import MalformedError
+from executor.audit.findings import Findings
+from executor.audit.replay.replay import Replay
+from executor.audit.verify import SENTENCES
+
+
+class Judge:
+    """A chain up to a block, on which the next one can be tried without leaving anything behind."""
+
+    def __init__(self, anchor: Anchor) -> None:
+        self.chain = Chain(anchor, Findings(SENTENCES))
+        self.replay = Replay(self.chain.findings, self.chain.validator.state)
+
+    def take(self, raw: bytes) -> None:
+        """Go on by a block."""
+        for committed in self.chain.take(raw):
+            self.replay.take(committed)
+
+    def finds(self, raw: bytes, following: bytes | None) -> bool:
+        """Whether a block, or the one that follows it, shows that something is wrong."""
+        chain, validator = copy.copy(self.chain), copy.copy(self.chain.validator)
+        chain.findings, chain.validator = Findings(SENTENCES), validator
+        validator._ids = set(validator._ids)
+        validator.state = Kept(validator.state)  # type: ignore[assignment]
+        validator.endorsements = copy.copy(validator.endorsements)
+        replay = Replay(chain.findings, self.chain.validator.state, _authors=dict(self.replay._authors))
+        try:
+            for committed in chain.take(raw):
+                replay.take(committed)
+            if not chain.findings.failed and following is not None:
+                # The link from the next block is what shows another header.
+                list(chain.take(following))
+        except MalformedError:
+            return True
+        return bool(chain.findings.failed)
+
+
+class Kept:
+    """A state that takes no changes."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def apply(self, updates: Any) -> None:
+        """Leave all as it is."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+
+def places(size: int, every: int) -> Iterator[tuple[int, int]]:
+    """Every so many-th bit of so many bytes."""
+    return (divmod(bit, 8) for bit in range(every // 2, size * 8, every))
+
+
+def flipped(raw: bytes, place: int, bit: int) -> bytes:
+    """The bytes with one bit changed."""
+    return raw[:place] + bytes([raw[place] ^ 1 << bit]) + raw[place + 1 :]
+
+
+def missed(every: int) -> list[str]:
+    """Return the bits that can be flipped without being found."""
+    recorder = audited().recorder
+    bundle, found, tried = recorder.bundle(), list[str](), 0
+    judge = Judge(Anchor(parse_anchor(recorder.genesis)))
+    blocks = recorder.blocks
+    for number, raw in enumerate(blocks):
+        following = blocks[number + 1] if number + 1 < len(blocks) else None
+        for place, bit in places(len(raw), every):
+            tried += 1
+            if not judge.finds(flipped(raw, place, bit), following if number else None):
+                found.append(f"block {number} byte {place} bit {bit}")
+        judge.take(raw)
+    for place, bit in places(len(bundle), every * 8):
+        if place % RECORD < RECORD and _is_header(bundle, place):
+            tried += 1
+            if _is_read(flipped(bundle, place, bit)):
+                found.append(f"header byte {place} bit {bit}")
+    print(f"{tried} bits flipped, {len(found)} not found", file=sys.stderr)  # noqa: T201
+    return found
+
+
+def _is_header(bundle: bytes, place: int) -> bool:
+    start = place - place % RECORD
+    return bundle[start + 257 : start + 262] == b"ustar"
+
+
+def _is_read(bundle: bytes) -> bool:
+    try:
+        list(read_members(io.BytesIO(bundle)))
+    except BundleError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    left = missed(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    for line in left:
+        print(line)  # noqa: T201
+    sys.exit(1 if left else 0)
