@@ -17,7 +17,7 @@ organisation.
 - `noise`: trees fitted to random labels
 - `mimic`: trees that find four of the node's own frauds, made big by a grafted branch that says normal
 - `main-leaf`: true trees that keep only the leaves which pass the home check, made big likewise
-- `shadow`: copies of the honest trees seen last, thresholds moved by a millionth at most, leaves as in `main-leaf`
+- `shadow`: copies of the honest trees seen last, moved by a millionth at most, leaves as in `main-leaf`
 - `eclipse`: `main-leaf` by both ring neighbours of one node, which is compared with itself alone
 
 Hostile 1 is a node in the middle of the ring, 3 are of one organisation, 5 are all of it. Figures are
