@@ -31,6 +31,8 @@ _AS_THEY_ARE = (
     "silence_seconds",
     "abort",
     "estimator_format",
+    "confidential",
+    "confidential_blocks",
 )
 
 

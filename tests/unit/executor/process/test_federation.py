@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:bc68d5b83e2e108e475346c6de05aa285659ae3dfe7bfa69e2cd928a207fa89e"
+GOLDEN = "sha256:8dfaa8af3446144ac6b11e7f845cae89aeadb8feb656263b9c9c06086429e7a8"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:
