@@ -138,7 +138,6 @@ def specification(process: str, version: str, nodes: dict[str, str], **step: Any
     """A process of one step on these nodes of org1 and org2."""
     return {
         "version": 2,
-        "estimator_format": 1,
         "process": process,
         "organisations": sorted(set(nodes.values())),
         "nodes": nodes,
