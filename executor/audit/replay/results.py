@@ -125,7 +125,7 @@ def _check_ensemble(
     members = [(member.id, member.digest) for member in record.ensemble]
     same = ensemble_digest(members) == record.ensemble_digest
     findings.check("ensembles", same, f"{item.key} names another digest than its ensemble has", view.where)
-    agreed = plan.specification.parameters(record.node, record.iteration).agreed
+    agreed = plan.parameters(record.node, record.iteration).agreed
     fits = len(members) <= agreed.n_max and len(record.created) == agreed.n_new
     findings.check("ensembles", fits, f"{item.key} has more trees than agreed", view.where)
     for made in record.created:
