@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from executor.model.content import Model
 from executor.model.files import ARRAYS
 from protocol.identifiers import EstimatorId
+from protocol.trees.limits import FORMAT_LIMITS
 from protocol.trees.tree import Tree
 
 
@@ -25,6 +27,7 @@ def to_npz(model: Model) -> bytes:
         "size": sizes,
         "creator": np.array([estimator.id.creator for estimator in model.ensemble]),
         "counter": np.array([estimator.id.counter for estimator in model.ensemble], dtype=np.int64),
+        "format": np.array([tree.format for tree in trees], dtype=np.int64),
         "weight": model.weights,
         "decision_threshold": np.array(model.voting.threshold),
         "vote": np.array(model.voting.vote),
@@ -42,11 +45,11 @@ def to_npz(model: Model) -> bytes:
 def trees_of_npz(raw: bytes) -> Sequence[tuple[EstimatorId, Tree]]:
     """Read the trees of an npz form back."""
     with np.load(io.BytesIO(raw), allow_pickle=False) as found:
-        arrays = {name: found[name] for name in (*ARRAYS, "first", "size", "creator", "counter")}
+        arrays = {name: found[name] for name in (*ARRAYS, "first", "size", "creator", "counter", "format")}
     trees = []
     for i, (first, size) in enumerate(zip(arrays["first"], arrays["size"], strict=True)):
         part = {name: arrays[name][first : first + size] for name in ARRAYS}
-        trees.append(
-            (EstimatorId(str(arrays["creator"][i]), int(arrays["counter"][i])), Tree.from_arrays(**part))
-        )
+        limits = replace(FORMAT_LIMITS, format=int(arrays["format"][i]))
+        tree = Tree.from_arrays(**part, limits=limits)
+        trees.append((EstimatorId(str(arrays["creator"][i]), int(arrays["counter"][i])), tree))
     return trees

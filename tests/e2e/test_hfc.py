@@ -365,7 +365,8 @@ def test_nested_message_of_a_hostile_peer_is_an_error_and_not_a_crash(
     request = hfc._request("evaluate", 60, "image", "metadata")
     with serving(nesting_peer, tmp_path) as address, pytest.raises(PhaseError) as caught:
         ask(request | {"peers": [address]})
-    assert (caught.value.code, caught.value.phase) == ("EVALUATE_FAILED", "evaluate")
+    # Its answer is none, so too few organisations have answered.
+    assert (caught.value.code, caught.value.phase) == ("LEDGER_UNREACHABLE", "evaluate")
     assert caught.value.details[0].msp == "ImpostorMSP"
 
 
@@ -456,8 +457,9 @@ def told(printed: str) -> Any:
     """What a command printed, but for what is each call's own: its id, and in which words a peer refused."""
     found = json.loads(printed)
     if "error" in found:
-        for name in ("transaction", "peers"):
-            assert found["error"].pop(name)
+        # A read that several peers were asked for has no one transaction.
+        found["error"].pop("transaction")
+        assert found["error"].pop("peers")
     return found
 
 
