@@ -53,7 +53,7 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     known = isinstance(model, ModelRecord) and record.id in model.stored and record.id.creator == creator
     findings.check("models", known, f"{item.key} belongs to no model of this transaction", view.where)
     plan = view.plan(str(process))
-    agreed = plan.specification.parameters(str(node), plan.iterations - 1).agreed
+    agreed = plan.parameters(str(node), plan.iterations - 1).agreed
     try:
         record.decode(agreed.limits)
         findings.count("models")

@@ -53,7 +53,7 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     known = isinstance(about, EstimatorRecord) and about.id == record.id and record.id.creator == creator
     findings.check("estimators", known, f"{item.key} came without its record", view.where)
     iteration = about.iteration if isinstance(about, EstimatorRecord) else 0
-    agreed = view.plan(str(process)).specification.parameters(str(creator), iteration).agreed
+    agreed = view.plan(str(process)).parameters(str(creator), iteration).agreed
     try:
         record.decode(agreed.limits)
         findings.count("estimators")
@@ -70,7 +70,7 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     plan = view.plan(record.process)
     neighbours = plan.neighbours(record.node, record.iteration)
     findings.check("neighbours", record.recipients == neighbours, f"{key} went to others", where)
-    agreed = plan.specification.parameters(record.node, record.iteration).agreed
+    agreed = plan.parameters(record.node, record.iteration).agreed
     findings.check("shares", len(record.ids) <= agreed.n_share, f"{key} offers too many", where)
     task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
     signed = task is not None and task.share == record.signed

@@ -61,7 +61,7 @@ def check_opening(
     right = registered is not None and committed == registered.image.pin == (planned.pin or committed)
     what = f"{key} committed to image {opening.image_id}, which is not {planned.name} {planned.version}"
     findings.check("task images", right, what, where)
-    parameters = plan.specification.parameters(record.node, record.iteration)
+    parameters = plan.parameters(record.node, record.iteration)
     agreed = (parameters.digest, parameters.agreed.schema_digest)
     same = agreed == (opening.parameter_hash, opening.schema_digest)
     findings.check("task inputs", same, f"{key} committed to other parameters or features", where)
