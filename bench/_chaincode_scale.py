@@ -11,7 +11,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -31,17 +31,17 @@ REPEATS = 5
 
 @dataclass
 class Timings:
-    """Processor time of the transactions of each function, in milliseconds."""
+    """Processor time of the transactions of each function, in milliseconds, without that of the client."""
 
     by_function: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def timed(self, function: str, call: Callable[[], Any]) -> Any:
-        """Make a call that must succeed and note its time."""
+    def endorse(self, member: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """Have a call endorsed that must succeed, and note its time."""
         began = time.process_time()
-        made = call()
-        self.by_function[function].append(1000 * (time.process_time() - began))
+        made = member.endorse(*arguments, **options)
+        self.by_function[arguments[1]].append(1000 * (time.process_time() - began))
         if made.status != 200:
-            raise SystemExit(f"{function} was refused: {made.message}")
+            raise SystemExit(f"{arguments[1]} was refused: {made.message}")
         return made
 
     def median(self, function: str) -> float:
@@ -56,34 +56,33 @@ class Timings:
 
 
 def full_round() -> tuple[Timings, int]:
-    """Play one round of nodes that are all neighbours; return times, and how much a Complete reads."""
-    federation, nodes = _federation({"kind": "full"}, NODES * TREES), Timings()
-    players = [_Node(federation, name) for name in federation.players]
-    for player in players:
-        federation.commit([nodes.timed("OpenTask", lambda: player.open(0))])  # noqa: B023
-    for player in players:
-        federation.commit([nodes.timed("Share", lambda: player.share(0))])  # noqa: B023
-    player = players[0]
-    offers = nodes.timed("Offers", lambda: player.ask("Offers", player.name, 0)).json
+    """Play a round of nodes that are all neighbours, to its first Complete; return times and its reads."""
+    federation, found = _federation({"kind": "full"}), Timings()
+    nodes = [_Node(federation, name, found) for name in federation.players]
+    for node in nodes:
+        federation.commit([node.open(0)])
+    for node in nodes:
+        federation.commit([node.share(0)])
     for _ in range(REPEATS):
-        made = nodes.timed("Complete", lambda: player.complete(0, offers))
-    return nodes, len(made.reads)
+        made = nodes[0].complete(0)
+    return found, len(made.reads)
 
 
 def many_rounds(rounds: int = ROUNDS) -> Timings:
-    """Play a hundred rounds of two hundred nodes on a ring, asking an auditor's questions at the end."""
-    federation, found = _federation({"kind": "ring"}, KEPT, rounds), Timings()
-    players = [_Node(federation, name) for name in federation.players]
+    """Play rounds of two hundred nodes on a ring, and ask an auditor's questions at the end."""
+    federation, found = _federation({"kind": "ring"}, rounds), Timings()
+    nodes = [_Node(federation, name, found) for name in federation.players]
     for iteration in range(rounds):
         print(f"round {iteration + 1} of {rounds}", file=sys.stderr)
-        for function in ("open", "share"):
-            for player in players:
-                call = getattr(player, function)
-                federation.commit([found.timed(function, lambda: call(iteration))])  # noqa: B023
-        for player in players:
-            offers = found.timed("Offers", lambda: player.ask("Offers", player.name, iteration)).json  # noqa: B023
-            federation.commit([found.timed("Complete", lambda: player.complete(iteration, offers))])  # noqa: B023
-    for function, *arguments in (
+        for node in nodes:
+            federation.commit([node.open(iteration)])
+        for node in nodes:
+            federation.commit([node.share(iteration)])
+        for node in nodes:
+            federation.commit([node.complete(iteration)])
+    federation.keys(RECORD, "", "")  # makes the index, which a peer's database has all the time
+    first = [f"node000/{number:04d}" for number in range(TREES)]
+    for question in (
         ("GetTask", "node000", rounds - 1),
         ("ListTasks",),
         ("Artifacts",),
@@ -94,35 +93,34 @@ def many_rounds(rounds: int = ROUNDS) -> Timings:
         ("Slots", "node000"),
         ("Standing", "node000"),
         ("LastResult", "node000"),
-        ("Estimators", [f"node000/{number:04d}" for number in range(TREES)]),
-        ("Digests", [f"node000/{number:04d}" for number in range(TREES)]),
+        ("Estimators", first),
+        ("Digests", first),
         ("Twins",),
-        ("Lineage", "node000/0000"),
+        ("Lineage", first[0]),
     ):
         for _ in range(REPEATS):
-            found.timed(function, lambda: players[0].ask(function, *arguments))  # noqa: B023
+            nodes[0].ask(*question)
     return found
 
 
 class _Node:
     """A node that takes all it is offered and keeps the newest estimators."""
 
-    def __init__(self, federation: Any, name: str) -> None:
-        self.player, self.name = federation.players[name], name
+    def __init__(self, federation: Any, name: str, timings: Timings) -> None:
+        self.player, self.name, self.timings = federation.players[name], name, timings
         self.ensemble: dict[EstimatorId, Digest] = {}
 
     def ask(self, function: str, *arguments: Any) -> Any:
-        return self.player.member.endorse(RECORD, function, PROCESS, *arguments)
+        return self._endorse((RECORD, function, PROCESS, *arguments), {})
 
     def open(self, iteration: int) -> Any:
-        return self.player.member.endorse(*self.player.call_open(iteration))
+        return self._endorse(self.player.call_open(iteration), {})
 
     def share(self, iteration: int) -> Any:
-        raw = Share(_fitted(self.name, iteration)).to_bytes()
-        arguments, options = self.player.signed("Share", raw)
-        return self.player.member.endorse(*arguments, **options)
+        return self._endorse(*self.player.signed("Share", Share(_fitted(self.name, iteration)).to_bytes()))
 
-    def complete(self, iteration: int, offers: Any) -> Any:
+    def complete(self, iteration: int) -> Any:
+        offers = self.ask("Offers", self.name, iteration).json
         own = {item.id: item.tree.digest for item in _fitted(self.name, iteration)}
         slots: list[SlotRead] = []
         taken: dict[EstimatorId, Digest] = {}
@@ -130,8 +128,8 @@ class _Node:
             ids = tuple(EstimatorId.parse(text) for text in slot["ids"])
             slots.append(SlotRead(slot["sender"], slot["iteration"], Digest.parse(slot["share"]), ids))
             taken |= {item.id: item.tree.digest for item in _fitted(slot["sender"], iteration)}
-        limit = max(KEPT, len(own) + len(taken)) if not self.ensemble else KEPT
-        kept = dict(sorted((own | taken | self.ensemble).items(), key=lambda pair: -pair[0].counter)[:limit])
+        known = own | taken | self.ensemble
+        kept = dict(sorted(known.items(), key=lambda pair: -pair[0].counter)[:KEPT])
         state = Digest.of(f"{self.name} {iteration}".encode())
         result = TaskResult(
             iteration * TREES,
@@ -142,11 +140,11 @@ class _Node:
             state,
             {"auc": "0.97"},
         )
-        arguments, options = self.player.signed("Complete", result.to_bytes())
-        made = self.player.member.endorse(*arguments, **options)
-        self.after = kept, state
         self.ensemble, self.player.state = kept, state
-        return made
+        return self._endorse(*self.player.signed("Complete", result.to_bytes()))
+
+    def _endorse(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        return self.timings.endorse(self.player.member, arguments, options)
 
 
 @cache
@@ -160,7 +158,7 @@ def _fitted(node: str, iteration: int) -> tuple[Estimator, ...]:
     return tuple(made)
 
 
-def _federation(topology: dict[str, Any], n_max: int, rounds: int = 1) -> Any:
+def _federation(topology: dict[str, Any], rounds: int = 1) -> Any:
     """Make the test kit's channel in memory with a running process of two hundred nodes."""
     kit = importlib.import_module("support.memory.federation")
 
@@ -182,5 +180,5 @@ def _federation(topology: dict[str, Any], n_max: int, rounds: int = 1) -> Any:
     specification["nodes"] = {f"node{number:03d}": f"Org{1 + number % 2}MSP" for number in range(NODES)}
     specification["topology"] = topology
     specification["steps"][0]["iterations"] = rounds
-    specification["steps"][0]["parameters"] |= {"n_new": TREES, "n_share": TREES, "n_max": n_max}
+    specification["steps"][0]["parameters"] |= {"n_new": TREES, "n_share": TREES, "n_max": KEPT}
     return Indexed(specification)

@@ -1,10 +1,11 @@
 """Stop means stop, however the executor was started.
 
-A process whose parent ignores or blocks SIGINT (nohup, a runner in the background) does so too, unless it
-says otherwise; SIGHUP and SIGTERM end one in the middle of whatever it does. Here all three are heard. While
-nothing is open that would have to be closed, the first one ends the command at once. While tasks are under
-way it is only noted, whoever runs them looks for it, and a second one changes nothing: an exception between
-any two instructions, in a lock or in the closing of a task, would leave open what it was meant to end.
+A process whose parent ignores or blocks SIGINT (a shell's background job, a runner) does so too, unless it
+says otherwise; SIGHUP and SIGTERM end one in the middle of whatever it does. Here all three are heard; only a
+SIGHUP that is ignored from the start stays so, because that is what nohup is called for. While nothing is
+open that would have to be closed, the first one ends the command at once. While tasks are under way it is
+only noted, whoever runs them looks for it, and a second one changes nothing: an exception between any two
+instructions, in a lock or in the closing of a task, would leave open what it was meant to end.
 """
 
 import signal
@@ -27,7 +28,8 @@ class StopSignals:
         self._blocked: set[signal.Signals | int] = set()
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        wanted = [number for number in SIGNALS if number != signal.SIGHUP or not _is_ignored(number)]
+        self._before = {number: signal.signal(number, self._heard) for number in wanted}
         self._blocked = set(signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS))
         return self
 
@@ -49,3 +51,7 @@ class StopSignals:
         first, self.asked = not self.asked, True
         if first and not self._only_noted:
             raise KeyboardInterrupt
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN

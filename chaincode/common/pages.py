@@ -18,7 +18,7 @@ DEFAULT_PAGE = 50
 SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 19
 """What the records of a page have together at most, unless it is one alone."""
 
 

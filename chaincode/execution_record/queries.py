@@ -140,7 +140,7 @@ class TaskQueries(LedgerContract):
         neighbours = task_context(ctx, TaskId(process, node, iteration)).neighbours
         shares = find_shares(ctx, process, [(iteration, sender) for sender in neighbours])
         slots = [
-            Offer(sender, at, Digest.parse(share.digest), tuple(map(EstimatorId.parse, share.estimators)))
+            Offer(sender, at, Digest.parse(share.digest), tuple(map(EstimatorId.parse, share.offers)))
             for (at, sender), share in shares.items()
             if node in share.recipients
         ]

@@ -38,10 +38,10 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
     agreed = context.parameters.agreed
     created = _check_created(ctx, task, result, next_counter(ctx, context, head), agreed.n_new)
     taken, places = _check_slots(ctx, task, result, context)
-    known = {**taken, **created}
+    fetched = {id_: Digest.parse(taken[id_]) for id_ in result.ensemble if id_ in taken}
+    known = {**fetched, **created}
     if head is None:
-        kept = [estimator_id for estimator_id in result.ensemble if estimator_id not in known]
-        before = find_initial_trees(ctx, context, kept)
+        before = find_initial_trees(ctx, context, [id_ for id_ in result.ensemble if id_ not in known])
     else:
         before = find_ensemble(ctx, task, head)
     ensemble = _check_ensemble(result, {**before, **known}, agreed.n_max)
@@ -67,18 +67,24 @@ def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: in
 
 def _check_slots(
     ctx: Context, task: TaskId, result: TaskResult, context: TaskContext
-) -> tuple[Members, tuple[tuple[SlotRead, tuple[int, ...]], ...]]:
-    """Return what was taken with the digests of the shares it came from, and its ranks in each of them."""
+) -> tuple[dict[EstimatorId, str], tuple[tuple[SlotRead, tuple[int, ...]], ...]]:
+    """Return what was taken with the digests of the shares it came from, and its ranks in each of them.
+
+    Digests stay text here: of two thousand estimators that a node is offered it may keep fifty.
+    """
     shares = find_shares(ctx, task.process, [(slot.iteration, slot.sender) for slot in result.slots])
-    taken: Members = {}
+    taken: dict[EstimatorId, str] = {}
     places: list[tuple[SlotRead, tuple[int, ...]]] = []
     for slot in result.slots:
         share = _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
-        for estimator_id, name in zip(slot.taken, map(str, slot.taken), strict=True):
-            taken[estimator_id] = Digest.parse(share.estimators[name])
-        if slot.taken:
-            ranks = {name: rank for rank, name in enumerate(share.estimators)}
-            places.append((slot, tuple(ranks[str(estimator_id)] for estimator_id in slot.taken)))
+        offered = [share.offers.get(str(estimator_id)) for estimator_id in slot.taken]
+        refused = [share.offers.get(str(estimator_id)) for estimator_id, _ in slot.refused]
+        if None in offered or None in refused:
+            raise StateError("RESULT_SLOT", f"{_place(slot)} did not offer {_list(_foreign(slot, share))}")
+        found = [offer for offer in offered if offer is not None]
+        taken.update(zip(slot.taken, (digest for _, digest in found), strict=True))
+        if found:
+            places.append((slot, tuple(rank for rank, _ in found)))
     if context.synchronous:
         _check_all_read(ctx, task, result, context)
     return taken, tuple(places)
@@ -87,18 +93,23 @@ def _check_slots(
 def _check_slot(
     task: TaskId, slot: SlotRead, share: OfferedShare | None, context: TaskContext
 ) -> OfferedShare:
-    place = f"{slot.sender} in iteration {slot.iteration}"
+    place = _place(slot)
     if share is None or task.node not in share.recipients:
         raise StateError("RESULT_SLOT", f"{place} offered {task.node} nothing")
     if context.synchronous and slot.iteration != task.iteration:
         raise StateError("RESULT_SLOT", f"the slot of {place} was read in iteration {task.iteration}")
     if str(slot.share) != share.digest:
         raise StateError("RESULT_SLOT", f"{place} offered {share.digest}, not {slot.share}")
-    named = (*slot.taken, *(estimator_id for estimator_id, _ in slot.refused))
-    foreign = sorted(estimator_id for estimator_id in named if str(estimator_id) not in share.estimators)
-    if foreign:
-        raise StateError("RESULT_SLOT", f"{place} did not offer {_list(foreign)}")
     return share
+
+
+def _place(slot: SlotRead) -> str:
+    return f"{slot.sender} in iteration {slot.iteration}"
+
+
+def _foreign(slot: SlotRead, share: OfferedShare) -> list[EstimatorId]:
+    named = (*slot.taken, *(estimator_id for estimator_id, _ in slot.refused))
+    return sorted(estimator_id for estimator_id in named if str(estimator_id) not in share.offers)
 
 
 def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: TaskContext) -> None:

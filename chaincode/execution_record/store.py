@@ -45,16 +45,16 @@ class OfferedShare:
     """What a share offers and to whom, as text: a task may read hundreds of shares, and all of them twice."""
 
     digest: str
-    estimators: dict[str, str]
-    """The digest of each estimator's tree by its id, best first."""
+    offers: dict[str, tuple[int, str]]
+    """The rank of each estimator and the digest of its tree by its id, best first."""
     recipients: list[str]
 
     @classmethod
     def read(cls, raw: bytes) -> Self:
         """Read of a stored `ShareRecord` what its recipients need."""
         record = json.loads(raw)
-        offered = {member["id"]: member["digest"] for member in record["estimators"]}
-        return cls(record["signed"]["payload_digest"], offered, record["recipients"])
+        offers = {member["id"]: (rank, member["digest"]) for rank, member in enumerate(record["estimators"])}
+        return cls(record["signed"]["payload_digest"], offers, record["recipients"])
 
 
 @dataclass(frozen=True, slots=True)

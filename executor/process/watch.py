@@ -13,7 +13,7 @@ from rich.text import Text
 
 from executor.errors import DeadlineError, TaskError
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.ledger.follow import Announcement, Follower
+from executor.ledger.follow import HEARTBEAT, Announcement, Follower
 from executor.output import echo, plain
 from executor.process.board import Board, headline
 from executor.process.output import COLUMNS, board_of, board_text, cells
@@ -52,14 +52,18 @@ def _follow(
     end = time.monotonic() + (FOREVER if seconds is None else seconds)
     with Follower(ledger.transport, board.process, start, end - time.monotonic(), CHAINCODES) as follower:
         while not board.ended:
-            found = follower.next(end - time.monotonic())
-            if found is None:
+            found = follower.next(min(end - time.monotonic(), HEARTBEAT))
+            if found is not None:
+                show(found, board.apply(found.event.name, found.payload))
+            elif time.monotonic() >= end:
                 raise DeadlineError(
                     "WAIT_TIMEOUT",
                     f"{board.process} has not ended within {seconds:g} s",
                     case="watch",
                 )
-            show(found, board.apply(found.event.name, found.payload))
+            if board.ended or found is None:
+                # An event is one peer's word, and so is that there was none.
+                board.status = ledger.orchestration.status(board.process).status.value
 
 
 def _print_json(found: Announcement, _: str | None) -> None:

@@ -17,12 +17,13 @@ import pytest
 from support.channel import DIGESTS, IMAGE, REPOSITORY, as_text, committed_everywhere, unique
 from support.commands import here
 from support.federation import nodes, running_process
-from support.impostors import Dying, Rejecting, nesting_peer, orderer, serving, silent_peer
+from support.impostors import Dying, Rejecting, forging_peer, nesting_peer, orderer, serving, silent_peer
 from support.network import refusing_port, run
 from support.player import Player
 from support.printed import EXECUTOR
 
 from executor.errors import UsageError
+from executor.exits import exit_code
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.errors import PhaseError
 from executor.ledger.follow import wait_until
@@ -255,14 +256,13 @@ def test_events_of_blocks_to_come_end_in_time(hfc: HfcTransport, gateway: Gatewa
     assert time.monotonic() - began >= seconds
 
 
-def test_reads_go_to_another_peer_and_a_majority_is_enough(
+def test_e2_with_the_own_peer_down_others_are_believed_together_and_a_majority_is_enough(
     hfc: HfcTransport, gateway: GatewayTransport, nowhere: str
 ) -> None:
     request = hfc._request("evaluate", 60, "image", "metadata")
     request["peers"][0]["address"] = nowhere
     with Worker(request) as worker:
         answer = worker.answer()
-    assert answer["peer"] == request["peers"][1]["address"]
     assert base64.b64decode(answer["payload"]) == gateway.evaluate("image", "metadata")
     function, *arguments = registration(unique("1"))[1:]
     request = hfc._request("submit", 60, "image", function, tuple(arguments))
@@ -270,6 +270,36 @@ def test_reads_go_to_another_peer_and_a_majority_is_enough(
     with Worker(request) as worker:
         answer = worker.answer()
     assert answer["tx_id"].encode() in gateway.block(answer["block"])
+
+
+def test_h1_with_the_own_peer_down_one_other_is_not_the_ledger(
+    hfc: HfcTransport, tmp_path: Path, nowhere: str
+) -> None:
+    """Neither if it lies nor if it does not: another organisation has to say the same."""
+    request = hfc._request("evaluate", 60, "image", "metadata", alone=["org1"])
+    for place in (0, 2, 3):
+        request["peers"][place]["address"] = nowhere
+    with Worker(request) as worker, pytest.raises(PhaseError) as alone:
+        worker.answer()
+    assert alone.value.code == "LEDGER_UNREACHABLE"
+    with serving(forging_peer(b'{"functions":"mine"}'), tmp_path) as address:
+        request["peers"][3] = address | {"msp": "Org4MSP"}
+        with Worker(request) as worker, pytest.raises(PhaseError) as contradicted:
+            worker.answer()
+    found = contradicted.value
+    assert (found.code, found.phase, exit_code(found)) == ("PEERS_DISAGREE", "evaluate", 10)
+    assert {detail.msp for detail in found.details if "sha256:" in detail.message} == {"Org2MSP", "Org4MSP"}
+
+
+def test_h2_the_own_peer_lies_and_is_not_believed(
+    hfc: HfcTransport, gateway: GatewayTransport, tmp_path: Path
+) -> None:
+    request = hfc._request("evaluate", 60, "image", "metadata")
+    with serving(forging_peer(b'{"functions":"mine"}'), tmp_path) as address:
+        request["peers"][0] = address | {"msp": "Org1MSP"}
+        with Worker(request) as worker:
+            answer = worker.answer()
+    assert base64.b64decode(answer["payload"]) == gateway.evaluate("image", "metadata")
 
 
 def test_peer_that_never_answers_is_left_out(hfc: HfcTransport, tmp_path: Path) -> None:
@@ -281,7 +311,7 @@ def test_peer_that_never_answers_is_left_out(hfc: HfcTransport, tmp_path: Path) 
     with serving(silent_peer, tmp_path) as address, ThreadPoolExecutor(2) as pool:
         read["peers"][0] = write["peers"][3] = address
         answered, written = pool.map(ask, (read, write))
-    assert answered["peer"] == read["peers"][1]["address"]
+    assert answered["payload"]
     assert written["block"] > 0
 
 

@@ -268,6 +268,17 @@ def test_f7_an_executor_with_a_copy_of_the_directory_leaves_the_first_one_alone(
     nothing_is_left(docker_client, process, "node01")
 
 
+def test_a_watcher_stops_at_a_signal_that_its_parent_ignored(learner: str, rows: Path) -> None:
+    process = running(learner, rows, NODES)
+    with executing("process", "watch", process, "--json", "--seconds", PATIENCE) as watching:
+        assert watching.stdout is not None
+        assert json.loads(watching.stdout.readline())["event"] == "Snapshot"
+        watching.send_signal(signal.SIGINT)
+        _, err = watching.communicate(timeout=60)
+    assert watching.returncode == 1
+    assert "Traceback" not in err
+
+
 @contextmanager
 def waiting_for_a_neighbour(process: str, rows: Path) -> Iterator[subprocess.Popen[str]]:
     """The executor in a process of its own, which ignores signals by birth, in the middle of a task."""

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fabric_protos.common import common_pb2
 from fabric_protos.orderer import ab_pb2, ab_pb2_grpc
+from fabric_protos.peer import proposal_response_pb2
 
 
 class Rejecting(ab_pb2_grpc.AtomicBroadcastServicer):
@@ -43,6 +44,12 @@ def nesting_peer(server: grpc.Server) -> None:
     """Make a server answer each proposal with groups within groups (CVE-2025-4565 of protobuf)."""
     start_of_group = bytes([0x83, 0x06])
     _endorser(server, lambda request, context: start_of_group * 5000)
+
+
+def forging_peer(payload: bytes) -> Callable[[grpc.Server], None]:
+    """Make a server answer each proposal with the same lie."""
+    lie = proposal_response_pb2.ProposalResponse(response={"status": 200, "payload": payload})
+    return lambda server: _endorser(server, lambda request, context: bytes(lie.SerializeToString()))
 
 
 def silent_peer(server: grpc.Server) -> None:

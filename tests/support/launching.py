@@ -166,7 +166,8 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "federation.json")
         path.write_text(json.dumps({"schema_from": str(rows.parent / "node01.csv"), "iterations": 1, **file}))
-        specification = load(path).specification
+        drafted = load(path).specification
+    specification = drafted.pinned(lambda name, version: ledger().images.get(name, version).image.pin)
     ledger("org1", "data-scientist").orchestration.create(specification.to_dict())
     organisations = sorted(set(nodes.values()))
     for organisation in organisations:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from support.network import ROOT
 from support.printed import EXECUTOR
 
-# Such a runner, as nohup, ignores signals, and what it starts inherits that; from a terminal nobody does.
+# Such a runner ignores signals, and what it starts inherits that; from a terminal nobody does.
 _DEAF = """
 import os, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.SIG_IGN)
 os.execv(sys.argv[1], sys.argv[1:])
 """
@@ -20,7 +20,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @contextmanager
 def executing(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process whose parent ignored all signals; it is gone afterwards."""
+    """The command in a process whose parent ignored the signals that stop; it is gone afterwards."""
     with subprocess.Popen(
         [sys.executable, "-ISc", _DEAF, EXECUTOR, *arguments],
         cwd=ROOT,

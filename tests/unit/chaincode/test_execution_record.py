@@ -241,3 +241,93 @@ def test_what_is_on_the_ledger_verifies_without_the_ledger(federation, node):
         VerifyKey.parse(record["opening"]["public_key"]), made, bytes.fromhex(record["share"]["signature"])
     )
     assert str(made.inputs_digest) == record["inputs_digest"]
+
+
+def pages_of(ask_page):
+    """Follow the bookmarks of a list to its end."""
+    found, bookmark = [], ""
+    while True:
+        page = ask_page(bookmark)
+        found.append(page)
+        bookmark = page["bookmark"]
+        if not bookmark:
+            return found
+
+
+def kinds_read(endorsed):
+    return {key.split("\0")[1] for _, key in endorsed.reads}
+
+
+def test_results_of_an_organisation_are_read_by_their_keys_and_no_others(federation):
+    federation.play(0)
+    federation.play(1)
+    call = (EXECUTION, "ArtifactsOf", federation.process, "Org2MSP")
+    endorsed = federation.auditor1.endorse(*call)
+    read = sorted(key.split("\0")[4] for _, key in endorsed.reads if key.startswith("\0result"))
+    assert read == ["node03", "node03", "node04", "node04"]
+    assert not endorsed.ranges
+    pages = pages_of(lambda bookmark: federation.auditor1.evaluate(*call, "", -1, 1, bookmark))
+    found = [(item["iteration"], item["node"]) for page in pages for item in page["items"]]
+    assert found == [(0, "node03"), (0, "node04"), (1, "node03"), (1, "node04")]
+    one = pages_of(lambda bookmark: federation.auditor1.evaluate(*call, "node04", -1, 1, bookmark))
+    assert [item["iteration"] for page in one for item in page["items"]] == [0, 1]
+    for bookmark in ("result~other~0000000000~node03", "share~fraud-2026~0000000000~node03", "x"):
+        assert federation.auditor1.code(*call, "", -1, 1, bookmark) == "BAD_ARGUMENT"
+
+
+def test_a_node_that_skipped_iterations_is_found_behind_the_gaps(federation, monkeypatch):
+    """A page ends after so many keys without a record, and its bookmark leads on."""
+    monkeypatch.setattr("chaincode.common.pages.MAX_SCAN", 1)
+    federation.play(0)
+    call = (EXECUTION, "ArtifactsOf", federation.process, "Org2MSP", "", -1, 1)
+    pages = pages_of(lambda bookmark: federation.auditor1.evaluate(*call, bookmark))
+    assert [item["node"] for page in pages for item in page["items"]] == ["node03", "node04"]
+
+
+def test_a_page_holds_as_many_records_as_its_bytes_allow_and_one_at_least(federation, monkeypatch):
+    federation.play(0)
+    monkeypatch.setattr("chaincode.common.pages.MAX_BYTES", 1)
+    for function, *arguments in (("Artifacts", -1), ("ArtifactsOf", "Org1MSP", "", -1)):
+        pages = pages_of(lambda bookmark: ask(federation, function, *arguments, 50, bookmark))  # noqa: B023
+        assert [len(page["items"]) for page in pages] == [1] * (4 if function == "Artifacts" else 2)
+
+
+def test_a_result_is_checked_without_reading_a_tree_and_notes_what_was_taken_slot_by_slot(federation, node):
+    for player in federation.players.values():
+        player.open(0)
+        player.share()
+    arguments, options = node.call_complete()
+    endorsed = node.member.endorse(*arguments, **options)
+    assert "sharedtree" not in kinds_read(endorsed)
+    foreign = [key for _, key in endorsed.reads if key.startswith("\0estimator") and "node01" not in key]
+    assert foreign == []
+    taken = [key for _, key in endorsed.writes if key.startswith("\0taken")]
+    assert [key.split("\0")[3] for key in sorted(taken)] == ["node02", "node04"]
+
+
+def test_a_lineage_asks_about_a_bounded_number_of_recipients(federation, monkeypatch):
+    federation.play(0)
+    for player in federation.players.values():
+        player.open(1)
+        player.share(estimators("node01", 0)[:1] if player.node in ("node02", "node04") else None)
+    for player in federation.players.values():
+        player.complete()
+    whole = ask(federation, "Lineage", "node01/0000")
+    assert [offer["sender"] for offer in whole["offers"]] == ["node01", "node02", "node04"]
+    monkeypatch.setattr("chaincode.execution_record.lineage.MAX_READERS", 2)
+    pages = pages_of(lambda bookmark: ask(federation, "Lineage", "node01/0000", 50, bookmark))
+    assert [len(page["offers"]) for page in pages] == [1, 1, 1]
+    assert [taker for page in pages for taker in page["taken"]] == whole["taken"]
+    assert ("node03", 1) in {(taker["node"], taker["iteration"]) for taker in whole["taken"]}
+
+
+def test_digests_are_told_without_trees_also_to_who_may_not_read_these(federation, node):
+    node.open(0)
+    node.share()
+    call = (EXECUTION, "Digests", federation.process, ["node01/0000", "node01/0099"])
+    found = federation.auditor3.evaluate(*call)
+    assert found["estimators"] == [
+        {"id": "node01/0000", "digest": str(estimators("node01", 0)[0].tree.digest)}
+    ]
+    assert found["missing"] == ["node01/0099"]
+    assert kinds_read(federation.auditor3.endorse(*call)) == {"estimator"}

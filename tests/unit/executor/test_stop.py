@@ -1,5 +1,6 @@
 """Whoever started it, and however often it is told: a stopped executor closes what it has open, and ends."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from executor.stop import StopSignals
 
 # Waits for a signal in the phase that its argument names, and tells what came of it.
 WAITING = """
@@ -34,20 +37,20 @@ except KeyboardInterrupt:
     print("ended", flush=True)
 """
 
-# As nohup does, as a shell does for what it starts in the background, and as some runners do.
+# As a shell does for what it starts in the background, as runners do, and as nohup does for its one signal.
 DEAF = """
 import os, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
+for name in sys.argv.pop(1).split():
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 
 @contextmanager
-def waiting(phase: str) -> Iterator[subprocess.Popen[str]]:
+def waiting(phase: str, ignored: str = "SIGINT SIGTERM") -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [sys.executable, "-c", DEAF, "-c", WAITING, phase],
+        [sys.executable, "-c", DEAF, ignored, "-c", WAITING, phase],
         text=True,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -76,3 +79,15 @@ def test_signals_in_quick_succession_are_noted_and_disturb_nothing() -> None:
         started.send_signal(signal.SIGINT)
         assert started.communicate("\n", timeout=30)[0] == "closed\n"
         assert started.returncode == 0
+
+
+def test_a_hang_up_that_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert not stop.asked
+            assert signal.getsignal(signal.SIGTERM) == stop._heard
+    finally:
+        signal.signal(signal.SIGHUP, before)

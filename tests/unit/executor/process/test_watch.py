@@ -2,7 +2,7 @@
 
 import json
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,17 +29,25 @@ STATUS = ProcessStatus(
 )
 
 
+_ENDS = {"ProcessCompleted": "completed", "ProcessAborted": "aborted"}
+
+
 class Announcing:
     """A transport whose events are given beforehand; each stream stays open until it is closed."""
 
     def __init__(self, status: ProcessStatus, *events: tuple[str, str, dict[str, Any]]) -> None:
         self.status = status
         self.given = events
+        self.known: Sequence[str] = [_ENDS[name] for _, name, payload in events if payload["process"] == "p"]
+        """What the ledger says each time after the first."""
         self.streams: list[Stream] = []
 
     def evaluate(self, chaincode: str, function: str, *_: object) -> bytes:
         assert (chaincode, function) == ("orchestration", "Status")
-        return json.dumps(self.status.to_dict()).encode()
+        found = self.status.to_dict()
+        if self.streams:
+            found["status"], *self.known = self.known or [found["status"]]
+        return json.dumps(found).encode()
 
     evaluate_agreed = evaluate
 
@@ -116,6 +124,21 @@ def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]
     with pytest.raises(TaskError, match="PROCESS_ABORTED"):
         watch(Ledger(Announcing(STATUS, ABORTED)), "p", WAIT, as_json=False)
     assert "p is aborted by Org1MSP" in capsys.readouterr().out
+
+
+def test_h1_an_end_that_only_one_peer_announces_is_not_believed() -> None:
+    """The process was given up; whoever sends the events would have it completed."""
+    transport = Announcing(STATUS, COMPLETED, ABORTED)
+    transport.known = ["running", "aborted"]
+    with pytest.raises(TaskError, match="PROCESS_ABORTED"):
+        watch(Ledger(transport), "p", WAIT, as_json=False)
+
+
+def test_h1_an_end_that_nobody_announces_is_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("executor.process.watch.HEARTBEAT", 0.01)
+    transport = Announcing(STATUS)
+    transport.known = ["running", "completed"]
+    watch(Ledger(transport), "p", WAIT, as_json=False)
 
 
 def test_a_process_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
