@@ -34,6 +34,7 @@ from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     CompletionReceipt,
     Head,
+    ImageUseRecord,
     InitialRecord,
     InitialTreeRecord,
     RefusalRecord,
@@ -83,6 +84,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "initialtree": InitialTreeRecord,
         "refusal": RefusalRecord,
         "taskkey": TaskKeyRecord,
+        "imageuse": ImageUseRecord,
     }
 
     @submit
@@ -125,6 +127,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         )
         _claim_key(ctx, opened, commitment)
         store.put_task(ctx, opened)
+        store.write_image_use(ctx, opened, context.image)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
 

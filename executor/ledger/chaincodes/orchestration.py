@@ -12,6 +12,7 @@ from protocol.ledger.processes import (
     ProcessBrief,
     ProcessRecord,
     ProcessStatus,
+    ProgressRecord,
     TaskContext,
 )
 from protocol.task.opening import TaskId
@@ -37,6 +38,10 @@ class Orchestration(Proxy):
     def history(self, process: str) -> Iterator[HistoryEntry[ProcessRecord]]:
         """Iterate over the changes of a process, newest first: tx, time and value."""
         return self._history(ProcessRecord, "History", process)
+
+    def progress_history(self, process: str, node: str) -> Iterator[HistoryEntry[ProgressRecord]]:
+        """Iterate over how a node advanced in a process, newest first."""
+        return self._history(ProgressRecord, "ProgressHistory", process, node)
 
     def task_context(self, task: TaskId) -> TaskContext:
         """Return all that a task is checked against; an answer about another task would become that task."""
