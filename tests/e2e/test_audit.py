@@ -146,7 +146,7 @@ def test_the_report_on_a_task_of_a_live_channel_holds(audited: Audited, exported
     words = ("--genesis", genesis, "--file", str(file))
     shown = done("audit", "task", f"{audited.process}/{audited.nodes[0]}/0", *words)
     assert shown["verified"] is True
-    assert [event["sentence"].split(" is ")[-1] for event in shown["events"]][0] == "open, attempt 1"
+    assert shown["events"][0]["sentence"].endswith(" is open, attempt 1")
 
 
 def test_h18_h19_h20_everything_that_is_altered_is_named(
