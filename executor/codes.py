@@ -30,6 +30,7 @@ USAGE: Rows = {
         "Let nobody else write there (chmod go-w), or remove it, so that it is made again from locked "
         f"packages, {_GATEWAY}"
     ),
+    "HFC_CONFIDENTIAL": "Leave --transport at gateway: it asks the organisations of the process alone.",
     "HFC_HASH": f"Do not install them; use another package index, {_GATEWAY}",
     "HFC_INSTALL": {
         "": f"See that the package index can be reached (PIP_INDEX_URL, HTTPS_PROXY), {_GATEWAY}",

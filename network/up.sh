@@ -200,6 +200,7 @@ join_channel() {
 deploy_chaincodes() { # IMAGE
   local services=() org
   for_each organisations package_chaincodes "$1"
+  write_collections
   for org in $(organisations); do services+=("chaincode.$org"); done
   quietly "start the chaincode services" compose up -d "${services[@]}"
   for_each chaincodes deploy "$1"

@@ -306,6 +306,16 @@ TABLE: dict[str, Code] = {
     "PAYLOAD_SIZE": Code(RecordError, "Send at most 1 MiB: fewer or smaller estimators."),
     "PAYLOAD_DIGEST": Code(RecordError, "Send the bytes whose digest was signed."),
     "PROCESS_NOT_RUNNING": Code(StateError, "Work on a process that runs; Status shows its state."),
+    "PROCESS_COLLECTION": Code(
+        StateError,
+        "Make the consortium a majority of the channel, or have the collection defined.",
+    ),
+    "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
+    "TREES_GONE": Code(StateError, "Export models while the process keeps its trees; their digests stay."),
+    "RECORD_UNVOUCHED": Code(
+        StateError,
+        "Ask the organisation named; others wrote in its name, and its node cannot go on from there.",
+    ),
     "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
     "TASK_EXPIRED": Code(StateError, "Launch the task again: it gets a new key and the same inputs."),
     "TASK_NOT_EXPIRED": Code(StateError, "Wait until the task's time is over, or let its node Fail it."),

@@ -36,7 +36,12 @@ def parse(raw: bytes, kind: type[R]) -> R:
 
 def write(ctx: Context, key: str, record: LedgerRecord) -> None:
     """Store a record in its one form."""
-    ctx.put(key, canonical.encode(record.to_dict(), max_bytes=MAX_RECORD_BYTES))
+    ctx.put(key, encode(record))
+
+
+def encode(record: LedgerRecord) -> bytes:
+    """Write a record in its one form."""
+    return canonical.encode(record.to_dict(), max_bytes=MAX_RECORD_BYTES)
 
 
 def time_text(time: datetime) -> str:

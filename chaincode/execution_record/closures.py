@@ -5,7 +5,7 @@ from typing import Any
 
 from chaincode.common import LedgerContract, Role, allow, caller_of, provenance
 from chaincode.common.calls import task_context
-from chaincode.execution_record.store import find_task, get_task, put_task, write_refusal
+from chaincode.execution_record.store import begin_task, find_task, get_task, put_task, write_refusal
 from chaincode.shim import Context, submit
 from protocol import canonical
 from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
@@ -65,7 +65,10 @@ class Closures(LedgerContract):
         context.check_next()
         canonical.encode(evidence, max_bytes=MAX_EVIDENCE_BYTES)
         closure = Closure(_code(code), provenance(ctx), reason="", evidence=evidence)
-        task = _to_refuse(ctx, task_id, context.organisation)
+        before = find_task(ctx, task_id)
+        task = _to_refuse(ctx, task_id, before, context.organisation)
+        if before is None or task.attempt != before.attempt:
+            begin_task(ctx, task, before)
         write_refusal(ctx, task, closure.code, "", evidence)
         return self._close(ctx, task, TaskTransition.REFUSE, "TaskRefused", closure)
 
@@ -97,9 +100,8 @@ def state_now(ctx: Context, task: TaskRecord | None) -> TaskState:
     return TaskState.EXPIRED if task.is_under_way and task.is_expired(ctx.time) else task.state
 
 
-def _to_refuse(ctx: Context, task: TaskId, organisation: str) -> TaskRecord:
+def _to_refuse(ctx: Context, task: TaskId, before: TaskRecord | None, organisation: str) -> TaskRecord:
     """Return the task as it stands if it is open, else the record of one more attempt at it."""
-    before = find_task(ctx, task)
     was = state_now(ctx, before)
     if before is not None and was is TaskState.OPEN:
         return replace(before, after=was)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
 from chaincode.common.calls import advance, task_context
+from chaincode.common.trees import check_channel
 from chaincode.execution_record import store
 from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.initial import InitialModels
@@ -126,7 +127,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
             expires=time_text(ctx.time + timedelta(seconds=context.task_seconds)),
         )
         _claim_key(ctx, opened, commitment)
-        store.put_task(ctx, opened)
+        store.begin_task(ctx, opened, before)
         store.write_image_use(ctx, opened, context.image)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
@@ -154,6 +155,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
             return ShareReceipt(True, process, node, iteration, signed.payload_digest)
         raw = read_payload(ctx.transient.get("share"), payload, signed.payload_digest)
         context = _context_of_running(ctx, task)
+        check_channel(payload, context.collection)
         state = _state_after(ctx, task, TaskTransition.SHARE)
         before = store.find_share(ctx, task.id)
         if before is not None:
@@ -162,7 +164,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
         store.put_task(ctx, task)
-        store.write_share(ctx, task, share, new, context.neighbours)
+        store.write_share(ctx, task, share, new, context)
         self.announce_task(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(new))
         created = tuple(estimator.id for estimator in new)
         return ShareReceipt(

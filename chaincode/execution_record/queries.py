@@ -178,23 +178,25 @@ class TaskQueries(LedgerContract):
     @evaluate
     def estimator(self, ctx: Context, process: str, estimator: str) -> EstimatorEvidence:
         """Return an estimator with its tree in base64 and its origin, to members of the consortium."""
-        _check_reader(ctx, process)
+        collection = _collection_for_reader(ctx, process)
         wanted = EstimatorId.parse(estimator)
         found = read(ctx, keys.estimator(process, wanted), EstimatorRecord)
-        (tree,) = read_trees(ctx, [keys.sharedtree(process, wanted)])
-        if found is None or tree is None:
+        if found is None:
             raise StateError("ESTIMATOR_UNKNOWN", f"{estimator} was never shared in {process}")
+        (tree,) = read_trees(ctx, [keys.sharedtree(process, wanted)], collection)
+        if tree is None:
+            raise StateError("TREES_GONE", f"the tree of {estimator} is no longer kept")
         return EstimatorEvidence(**_stored(found), tree=tree.tree)
 
     @evaluate
     def estimators(self, ctx: Context, process: str, ids: list[str]) -> SharedEstimators:
         """Return digests and trees (base64) of up to 1000 estimators, to members of the consortium.
 
-        `missing` lists those that were never shared in the process.
+        `missing` lists those that were never shared in the process, or that are no longer kept.
         """
-        _check_reader(ctx, process)
+        collection = _collection_for_reader(ctx, process)
         wanted = _ids(ids)
-        found = read_trees(ctx, [keys.sharedtree(process, id_) for id_ in wanted])
+        found = read_trees(ctx, [keys.sharedtree(process, id_) for id_ in wanted], collection)
         return SharedEstimators(
             tuple(record.shared for record in found if record is not None),
             tuple(id_ for id_, record in zip(wanted, found, strict=True) if record is None),
@@ -297,7 +299,9 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _check_reader(ctx: Context, process: str) -> None:
+def _collection_for_reader(ctx: Context, process: str) -> str | None:
     """Let the organisations of the process read trees, and the model chaincode for those with a grant."""
+    context = model_context(ctx, process)
     if ctx.addressed != MODEL:
-        caller_of(ctx).need_member(model_context(ctx, process).consortium)
+        caller_of(ctx).need_member(context.consortium)
+    return context.collection

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
+from chaincode.common.calls import EXECUTION_RECORD
+from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
 from chaincode.common.records import provenance, read, write
 from chaincode.common.trees import write_tree
-from chaincode.shim import Context
+from chaincode.shim import Context, Endorsement
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
@@ -69,8 +71,12 @@ class CheckedResult:
 
 
 def find_task(ctx: Context, task: TaskId) -> TaskRecord | None:
-    """Read a task; None when nobody opened or refused it."""
-    return read(ctx, keys.task(task.process, task.node, task.iteration), TaskRecord)
+    """Read a task; None when nobody opened or refused it. One that others wrote is refused."""
+    key = keys.task(task.process, task.node, task.iteration)
+    found = read(ctx, key, TaskRecord)
+    if found is not None:
+        check_vouched(ctx, found.organisation, key, _mark(found))
+    return found
 
 
 def get_task(ctx: Context, task: TaskId) -> TaskRecord:
@@ -82,7 +88,7 @@ def get_task(ctx: Context, task: TaskId) -> TaskRecord:
 
 
 def put_task(ctx: Context, task: TaskRecord) -> None:
-    """Write a task."""
+    """Write a task that was begun."""
     write(ctx, keys.task(task.process, task.node, task.iteration), task)
 
 
@@ -93,6 +99,25 @@ def write_image_use(ctx: Context, task: TaskRecord, image: TaskImage) -> None:
         task.process, task.node, task.iteration, task.attempt, task.organisation, image.image_id, ctx.tx_id
     )
     write(ctx, key, used)
+
+
+def begin_task(ctx: Context, task: TaskRecord, before: TaskRecord | None) -> None:
+    """Write one more attempt at a task, which needs its organisation's endorsement now and ever after.
+
+    What the attempt signs is worth what its public key is worth: no others can put one in the node's name.
+    """
+    key = keys.task(task.process, task.node, task.iteration)
+    write(ctx, key, task)
+    vouch(ctx, task.organisation, key, _mark(task))
+    if before is None:
+        known = ctx.endorsement(keys.head(task.process, task.node))
+        seal(ctx, known or endorsement_by(ctx, EXECUTION_RECORD, task.organisation), [key])
+
+
+def _mark(task: TaskRecord) -> str:
+    """What an organisation vouches for: which attempt this is, and with which key."""
+    key = "" if task.opening is None else task.opening.public_key.raw.hex()
+    return f"{task.attempt} {key}"
 
 
 def find_head(ctx: Context, process: str, node: str) -> Head | None:
@@ -160,14 +185,14 @@ def next_counter(ctx: Context, context: TaskContext, head: Head | None) -> int:
 
 
 def write_share(
-    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], recipients: tuple[str, ...]
+    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], context: TaskContext
 ) -> None:
     """Write the new estimators, the share, the slots of the recipients and an offer per estimator."""
     process, sender, iteration = task.process, task.node, task.iteration
-    signed = _signed(task.share)
+    recipients, signed = context.neighbours, _signed(task.share)
     for estimator in new:
         write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
-        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator)
+        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator, context.collection)
         _write_twin(ctx, task, estimator)
     offered = ShareRecord(
         process=process,
@@ -187,6 +212,8 @@ def write_share(
     for place, estimator_id in enumerate(share.ids):
         offer = OfferRecord(sender, iteration, place)
         write(ctx, keys.offer(process, estimator_id, sender, iteration), offer)
+    sealed = [keys.estimator(process, estimator.id) for estimator in new]
+    seal(ctx, _policy(ctx, task), [keys.share(process, iteration, sender), *sealed])
 
 
 def _write_twin(ctx: Context, task: TaskRecord, estimator: Estimator) -> None:
@@ -227,6 +254,7 @@ def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: Ch
     for slot, places in checked.places:
         key = keys.taken(process, slot.sender, slot.iteration, node, iteration)
         write(ctx, key, TakenRecord(node, iteration, places))
+    seal(ctx, _policy(ctx, task), [keys.result(process, iteration, node), keys.head(process, node)])
     return head
 
 
@@ -244,6 +272,11 @@ def write_refusal(ctx: Context, task: TaskRecord, code: str, reason: str, eviden
         by=provenance(ctx),
     )
     write(ctx, keys.refusal(task.process, task.node, task.iteration, task.attempt), record)
+
+
+def _policy(ctx: Context, task: TaskRecord) -> Endorsement | None:
+    """Return whose endorsement a task needs; what it leaves behind needs the same."""
+    return ctx.endorsement(keys.task(task.process, task.node, task.iteration))
 
 
 def _estimator(task: TaskRecord, estimator: Estimator, signed: Signed) -> EstimatorRecord:

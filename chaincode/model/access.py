@@ -1,6 +1,7 @@
 """Who may read a model: the owner always, others while a grant of the owner holds.
 
-The time of a read is its client's claim, so a grant's expiry binds honest clients; a revocation binds all.
+The time of a read is its client's claim, so a grant's expiry binds honest clients. A revocation ends what the
+chaincode answers; the peers keep what they hold.
 """
 
 from collections.abc import Iterable

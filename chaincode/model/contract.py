@@ -16,8 +16,9 @@ from chaincode.common import (
     write,
 )
 from chaincode.common.calls import last_result, model_context, shared_estimators
+from chaincode.common.own import endorsement_by, seal
 from chaincode.common.records import parse
-from chaincode.common.trees import read_trees
+from chaincode.common.trees import check_channel, read_trees
 from chaincode.model import access
 from chaincode.model.publication import (
     ModelPublication,
@@ -90,6 +91,7 @@ class ModelContract(LedgerContract):
         context = model_context(ctx, process)
         owner = _owner(context, node)
         caller_of(ctx).need_node(node, owner)
+        check_channel(trees, context.collection)
         if ctx.get(keys.model(process, node)) is not None:
             raise StateError("MODEL_EXISTS", f"{node} has published its model of {process}")
         result = last_result(ctx, process, node)
@@ -113,8 +115,10 @@ class ModelContract(LedgerContract):
         )
         write(ctx, keys.model(process, node), record)
         access.open_to_consortium(ctx, process, node, owner, context.consortium)
-        write_trees(ctx, process, node, stored)
+        write_trees(ctx, context, node, stored)
         write_members(ctx, process, node, result)
+        own = endorsement_by(ctx, self.name, owner)
+        seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
         payload = {"process": process, "node": node, "organisation": owner, "digest": digest}
         self.announce(ctx, "ModelPublished", {"version": VERSION, **payload, "estimators": len(estimators)})
         return record
@@ -127,8 +131,8 @@ class ModelContract(LedgerContract):
         """Let an organisation read a model, by its owner; returns who has access.
 
         `expires` is a time in UTC such as 2027-01-31T00:00:00Z; without it the grant holds until revoked.
-        The time of a read is what its reader claims, so an expiry is a rule for honest readers, and a
-        revocation one for all.
+        The time of a read is what its reader claims, so an expiry is a rule for honest readers. A
+        revocation ends what this chaincode answers; peers keep the trees that they hold.
         """
         record = access.grant(ctx, access.find_access(ctx, process, node), organisation, expires)
         return self._changed(ctx, "AccessGranted", record)
@@ -248,6 +252,11 @@ def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[Sh
     if shared:
         answer = shared_estimators(ctx, model.process, shared)
         found = {estimator.id: estimator for estimator in answer.estimators}
-    records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept])
-    found |= {record.id: record.shared for record in records if record is not None}
+    if kept:
+        collection = model_context(ctx, model.process).collection
+        records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept], collection)
+        found |= {record.id: record.shared for record in records if record is not None}
+    gone = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
+    if gone:
+        raise StateError("TREES_GONE", f"{len(gone)} trees are no longer kept, from {gone[0]} on")
     return tuple(found[estimator_id] for estimator_id in ids)

@@ -76,10 +76,11 @@ def trees_to_store(
     return share.estimators
 
 
-def write_trees(ctx: Context, process: str, node: str, trees: tuple[Estimator, ...]) -> None:
+def write_trees(ctx: Context, context: ModelContext, node: str, trees: tuple[Estimator, ...]) -> None:
     """Store trees along with the model."""
     for estimator in trees:
-        write_tree(ctx, keys.tree(process, estimator.id, node), estimator)
+        key = keys.tree(context.process, estimator.id, node)
+        write_tree(ctx, key, estimator, context.collection)
 
 
 def write_members(ctx: Context, process: str, node: str, result: ResultRecord) -> None:

@@ -45,6 +45,8 @@ class Changes(LedgerContract):
             raise StateError("NODE_ACTIVE", f"{node} takes part in {process}")
         if len(plan.nodes) >= MAX_NODES and node not in plan.nodes:
             raise StateError("CHANGE_LIMIT", f"{process} has {len(plan.nodes)} nodes")
+        if found.specification.confidential and organisation not in found.specification.organisations:
+            raise StateError("PROCESS_COLLECTION", f"{organisation} cannot hold the trees of {process}")
         needed = {organisation} if node in plan.nodes else {*plan.consortium, organisation}
         change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
         entry = agree(ctx, found, caller, change, needed)

@@ -4,10 +4,12 @@ from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
 from chaincode.common.calls import EXECUTION_RECORD, bind_initial
+from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
+    check_collection,
     check_images,
     check_initial_model,
     find_progress,
@@ -62,6 +64,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         caller = process.member(ctx)
         check_images(ctx, parsed)
         check_initial_model(ctx, parsed)
+        check_collection(ctx, parsed)
         process.save(ctx)
         payload = {"process": process.id, "specification_digest": str(parsed.digest)}
         self.announce(ctx, "ProcessCreated", {**payload, "organisation": caller.organisation})
@@ -83,6 +86,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         if caller.organisation in found.record.accepted:
             raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has accepted {process}")
         found.change(accepted={**found.record.accepted, caller.organisation: provenance(ctx)})
+        vouch(ctx, caller.organisation, keys.process(process), str(expected))
         found.save(ctx)
         missing = found.record.missing
         self.announce(
@@ -103,6 +107,9 @@ class OrchestrationContract(Changes, ProcessQueries):
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
         check_images(ctx, found.specification)
+        for organisation in sorted(found.record.accepted):
+            digest = str(found.record.specification_digest)
+            check_vouched(ctx, organisation, keys.process(process), digest)
         bind_initial(ctx, found.specification)
         found.change(started=provenance(ctx))
         found.save(ctx)
@@ -151,8 +158,12 @@ class OrchestrationContract(Changes, ProcessQueries):
         caller_of(ctx).need_node(node, owner_of(plan.nodes, node, process))
         if not plan.is_active(node, check_counter(iteration, "iteration")):
             raise StateError("NODE_INACTIVE", f"{node} takes no part in iteration {iteration}")
-        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
+        before = find_progress(ctx, process, node)
+        upcoming = next_iteration(plan, node, before)
         if iteration != upcoming:
             raise StateError("ITERATION_ORDER", f"{node} has to complete {upcoming} next, not {iteration}")
         done = ProgressRecord(process, node, iteration, provenance(ctx))
         write(ctx, keys.progress(process, node), done)
+        if before is None:
+            policy = endorsement_by(ctx, self.name, plan.nodes[node])
+            seal(ctx, policy, [keys.progress(process, node)])

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
 from chaincode.common.calls import image_record, model_members
-from chaincode.shim import Context
+from chaincode.shim import Context, PeerError
 from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
 from protocol.agreement.plan import Plan
@@ -141,6 +141,19 @@ def usable_image(ctx: Context, name: str, version: str) -> Image:
     if found.status is not ImageState.REGISTERED:
         raise StateError("IMAGE_RETIRED", f"{name} {version} is retired")
     return found.image
+
+
+def check_collection(ctx: Context, specification: Specification) -> None:
+    """Refuse a confidential process for whose organisations the channel has no collection of trees."""
+    if specification.collection is None:
+        return
+    try:
+        ctx.private(specification.collection).hash(keys.process(specification.process))
+    except PeerError as error:
+        raise StateError(
+            "PROCESS_COLLECTION",
+            "the channel has no collection of trees for these organisations and blocks",
+        ) from error
 
 
 def check_initial_model(ctx: Context, specification: Specification) -> None:

@@ -85,7 +85,14 @@ class ProcessQueries(LedgerContract):
         found = Process.load(ctx, process)
         plan = found.plan
         nodes = {node: plan.nodes[node] for node in sorted(plan.nodes)}
-        return ModelContext(process, found.record.status, plan.consortium, nodes, plan.iterations)
+        return ModelContext(
+            process,
+            found.record.status,
+            plan.consortium,
+            nodes,
+            plan.iterations,
+            found.specification.collection,
+        )
 
 
 def _brief(record: ProcessRecord) -> ProcessBrief:
@@ -165,4 +172,5 @@ def _task_context(
         schema_digest=parameters.agreed.schema_digest,
         task_seconds=specification.task_seconds,
         consortium=plan.consortium,
+        collection=specification.collection,
     )

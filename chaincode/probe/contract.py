@@ -8,7 +8,8 @@ from typing import Any
 
 from chaincode.common import LedgerContract, Role
 from chaincode.common.contract import guard
-from chaincode.shim import Context, Contract, KeyValue, RefusalError, composite_key, evaluate, submit
+from chaincode.probe.private import PrivateProbe
+from chaincode.shim import Context, KeyValue, RefusalError, composite_key, evaluate, submit
 
 MAX_KEYS = 100_000
 MAX_FILL = 96 * 1024 * 1024
@@ -16,7 +17,7 @@ MAX_WRITTEN = 64 * 1024 * 1024
 WRITERS = (Role.ADMIN, Role.DATA_SCIENTIST, Role.NODE)
 
 
-class Probe(Contract):
+class Probe(PrivateProbe):
     """Stores what it is given and tells what it sees; it protects nothing, so never keep anything in it.
 
     It is for tests: a network has it only where `network/up.sh --probe` asked for it. Who has no role, or

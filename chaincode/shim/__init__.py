@@ -16,8 +16,9 @@ The package knows nothing of any application. A contract is a class:
     ChaincodeServer(Notes(), chaincode_id="notes:1f2e...", listen="0.0.0.0:9999", tls=tls).start()
 """
 
-from .context import Context, KeyValue, Modification, Page
+from .context import Context, Modification, Page
 from .contract import Contract, evaluate, submit
+from .endorsement import Endorsement, all_of, n_of, peer_of
 from .errors import (
     CallError,
     MisuseError,
@@ -29,14 +30,18 @@ from .errors import (
 )
 from .identity import Creator
 from .keys import composite_key, split_composite_key
+from .private import Collection
+from .results import KeyValue
 from .server import ChaincodeServer, Tls
 
 __all__ = [
     "CallError",
     "ChaincodeServer",
+    "Collection",
     "Context",
     "Contract",
     "Creator",
+    "Endorsement",
     "KeyValue",
     "MisuseError",
     "Modification",
@@ -47,8 +52,11 @@ __all__ = [
     "SizeError",
     "StreamError",
     "Tls",
+    "all_of",
     "composite_key",
     "evaluate",
+    "n_of",
+    "peer_of",
     "split_composite_key",
     "submit",
 ]

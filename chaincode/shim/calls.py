@@ -11,6 +11,7 @@ from .transaction import Transaction
 CHAINCODE = re.compile(r"_?[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")
 CHANNEL = re.compile(r"[a-z][a-z0-9.-]{0,248}")
 ERROR_STATUS = 400
+LIFECYCLE = "_lifecycle"
 
 
 def invoke(transaction: Transaction, chaincode: str, arguments: Sequence[str | bytes], channel: str) -> bytes:
@@ -23,6 +24,14 @@ def invoke(transaction: Transaction, chaincode: str, arguments: Sequence[str | b
     if answer.status >= ERROR_STATUS:
         raise CallError(chaincode, answer.status, answer.message)
     return bytes(answer.payload)
+
+
+def organisations(transaction: Transaction, chaincode: str) -> tuple[str, ...]:
+    """Ask the lifecycle chaincode who is on the channel: a definition says of each whether it approved."""
+    asked = wire.lifecycle.QueryChaincodeDefinitionArgs(name=chaincode).SerializeToString()
+    answer = invoke(transaction, LIFECYCLE, ["QueryChaincodeDefinition", asked], "")
+    found = wire.parse(wire.lifecycle.QueryChaincodeDefinitionResult, answer)
+    return tuple(sorted(found.approvals))
 
 
 def _specification(chaincode: str, arguments: Sequence[str | bytes], channel: str) -> bytes:

@@ -7,22 +7,16 @@ from functools import cached_property
 from typing import Any
 
 from . import calls, keys, wire
+from .endorsement import Endorsement
 from .errors import MisuseError
 from .identity import Creator
+from .private import Collection, read_many
 from .proposal import Proposal, to_datetime
-from .results import Results
+from .results import KeyValue, Results, key_value
 from .transaction import Transaction
-from .writes import PeerLimits, send_writes
+from .writes import VALIDATION_PARAMETER, PeerLimits, Writes, send_writes
 
 MAX_PAGE = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class KeyValue:
-    """One result of a range query."""
-
-    key: str
-    value: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +50,7 @@ class Context:
         self._transaction = transaction
         self._signed = signed
         self._limits = limits
-        # The last write of each key, None for a delete.
-        self._writes: dict[str, bytes | None] = {}
-        self._read_only: str | None = None
+        self._writes = Writes()
 
     @property
     def tx_id(self) -> str:
@@ -101,34 +93,40 @@ class Context:
 
     def get_many(self, wanted: Sequence[str]) -> list[bytes | None]:
         """Read several committed values in the order asked, in one message where the peer can."""
-        for key in wanted:
-            keys.check_key(key)
-        if not self._limits.read_keys:
-            return [self.get(key) for key in wanted]
-        values: list[bytes | None] = []
-        for first in range(0, len(wanted), self._limits.read_keys):
-            asked = wanted[first : first + self._limits.read_keys]
-            answer = self._call(wire.Message.GET_STATE_MULTIPLE, wire.shim.GetStateMultiple(keys=asked))
-            found = wire.parse(wire.shim.GetStateMultipleResult, answer).values
-            if len(found) != len(asked):
-                raise wire.FormatError(f"the peer answered {len(asked)} keys with {len(found)} values")
-            values.extend(value or None for value in found)
-        return values
+        return read_many(self._transaction, self._limits, wanted)
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value when the transaction commits."""
         keys.check_key(key)
         if not value:
             raise MisuseError("Fabric cannot store an empty value: it takes one for a delete")
-        if self._read_only:
-            raise MisuseError(self._read_only)
-        self._writes[key] = bytes(value)
+        self._writes.check()
+        self._writes.state[key] = bytes(value)
 
     def delete(self, key: str) -> None:
         """Remove a key when the transaction commits; its history stays."""
         keys.check_key(key)
-        self._check_writable()
-        self._writes[key] = None
+        self._writes.check()
+        self._writes.state[key] = None
+
+    def private(self, collection: str) -> Collection:
+        """Open a collection of private data of this chaincode; the channel's definition says who is in it."""
+        return Collection(collection, self._transaction, self._limits, self._writes)
+
+    def endorsement(self, key: str) -> Endorsement | None:
+        """Read whose endorsement a change of this key needs; None where it is the chaincode's own policy."""
+        keys.check_key(key)
+        answer = self._call(wire.Message.GET_STATE_METADATA, wire.shim.GetStateMetadata(key=key))
+        for entry in wire.parse(wire.shim.StateMetadataResult, answer).entries:
+            if entry.metakey == VALIDATION_PARAMETER:
+                return Endorsement.from_bytes(entry.value)
+        return None
+
+    def set_endorsement(self, key: str, policy: Endorsement) -> None:
+        """Ask for these endorsements at every later change of a key that exists or is put here."""
+        keys.check_key(key)
+        self._writes.check()
+        self._writes.policies[key] = policy.to_bytes()
 
     def range(self, start: str, end: str) -> Results[KeyValue]:
         """Read simple keys from start (inclusive) to end (exclusive); empty strings leave a side open.
@@ -163,32 +161,32 @@ class Context:
         """
         return calls.invoke(self._transaction, chaincode, arguments, channel)
 
+    def organisations(self, chaincode: str) -> tuple[str, ...]:
+        """Return the MSP ids of the channel's organisations, in order; the chaincode is one defined on it."""
+        return calls.organisations(self._transaction, chaincode)
+
     def set_event(self, name: str, payload: bytes = b"") -> None:
         """Announce the transaction under a name once it commits; Fabric carries one event per transaction."""
         if not name:
             raise MisuseError("an event needs a name")
         if self.event is not None:
             raise MisuseError("a transaction carries one event, and this one has it already")
-        self._check_writable()
+        self._writes.check()
         self.event = wire.event.ChaincodeEvent(event_name=name, payload=payload)
 
     def forbid_writes(self, reason: str) -> None:
         """Refuse writes and events from here on, saying why."""
-        self._read_only = reason
+        self._writes.forbid(reason)
 
     def flush(self) -> None:
         """Send the pending writes; called once, after the contract has succeeded."""
         send_writes(self._transaction, self._writes, self._limits)
 
-    def _check_writable(self) -> None:
-        if self._read_only:
-            raise MisuseError(self._read_only)
-
     def _range(self, start: str, end: str) -> Results[KeyValue]:
         answer = self._call(
             wire.Message.GET_STATE_BY_RANGE, wire.shim.GetStateByRange(startKey=start, endKey=end)
         )
-        return Results(self._transaction, answer, _key_value)
+        return Results(self._transaction, answer, key_value)
 
     def _page(self, start: str, end: str, size: int, bookmark: str) -> Page:
         if not 1 <= size <= MAX_PAGE:
@@ -202,16 +200,11 @@ class Context:
         self.forbid_writes("Fabric allows no writes in a transaction that has read a page")
         metadata = wire.shim.QueryMetadata(pageSize=size, bookmark=bookmark).SerializeToString()
         request = wire.shim.GetStateByRange(startKey=start, endKey=end, metadata=metadata)
-        results = Results(self._transaction, self._call(wire.Message.GET_STATE_BY_RANGE, request), _key_value)
+        results = Results(self._transaction, self._call(wire.Message.GET_STATE_BY_RANGE, request), key_value)
         return Page(tuple(results), results.bookmark)
 
     def _call(self, kind: int, request: Any) -> bytes:
         return self._transaction.call(kind, request.SerializeToString())
-
-
-def _key_value(raw: bytes) -> KeyValue:
-    found = wire.parse(wire.queryresult.KV, raw)
-    return KeyValue(found.key, found.value)
 
 
 def _modification(raw: bytes) -> Modification:

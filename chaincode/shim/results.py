@@ -1,6 +1,7 @@
 """Results of range and history queries, fetched from the peer part by part as they are read."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -9,6 +10,14 @@ from .errors import MisuseError
 from .transaction import Transaction
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One result of a range query."""
+
+    key: str
+    value: bytes
 
 
 class Results(Generic[T]):
@@ -65,3 +74,9 @@ class Results(Generic[T]):
     def _load(self, answer: bytes) -> None:
         self._part: Any = wire.parse(wire.shim.QueryResponse, answer)
         self._position = 0
+
+
+def key_value(raw: bytes) -> KeyValue:
+    """Read one result of a range."""
+    found = wire.parse(wire.queryresult.KV, raw)
+    return KeyValue(found.key, found.value)

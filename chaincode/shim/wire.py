@@ -5,9 +5,9 @@ The generated modules carry no types, so they pass the type checker as `Any`, he
 
 from typing import Any
 
-from fabric_protos.common import common_pb2
+from fabric_protos.common import common_pb2, policies_pb2
 from fabric_protos.ledger.queryresult import kv_query_result_pb2
-from fabric_protos.msp import identities_pb2
+from fabric_protos.msp import identities_pb2, msp_principal_pb2
 from fabric_protos.peer import (
     chaincode_event_pb2,
     chaincode_pb2,
@@ -15,15 +15,19 @@ from fabric_protos.peer import (
     proposal_pb2,
     proposal_response_pb2,
 )
+from fabric_protos.peer.lifecycle import lifecycle_pb2
 from google.protobuf.message import DecodeError
 
 from .errors import ShimError
 
 common: Any = common_pb2
+policies: Any = policies_pb2
+principals: Any = msp_principal_pb2
 queryresult: Any = kv_query_result_pb2
 msp: Any = identities_pb2
 event: Any = chaincode_event_pb2
 chaincode: Any = chaincode_pb2
+lifecycle: Any = lifecycle_pb2
 shim: Any = chaincode_shim_pb2
 proposal: Any = proposal_pb2
 response: Any = proposal_response_pb2

@@ -37,7 +37,13 @@ def publish_model(session: NodeSession, tell: Callable[[str], None]) -> Digest:
     try:
         tell(f"publishing the model, {len(ids)} estimators")
         ledger.models.publish(
-            process, node, ids, state.ensemble_digest, metrics, trees.to_bytes() if unseen else None
+            process,
+            node,
+            ids,
+            state.ensemble_digest,
+            metrics,
+            trees.to_bytes() if unseen else None,
+            context.audience,
         )
     except StateError as error:
         if error.code != "MODEL_EXISTS":

@@ -58,7 +58,7 @@ class TaskRelay:
         self._verify(Action.SHARE, share, signature)
         self.plan.dataset.unchanged()
         self.tell(f"SHARE, {len(share)} bytes")
-        self.shared = self.ledger.execution.share(self.id, share, signature).receipt
+        self.shared = self.ledger.execution.share(self.id, share, signature, self.context.audience).receipt
 
     def slots(self) -> SlotsAnswer:
         """GET: what the neighbours offer; in a synchronous process, once each of them has shared."""

@@ -1,6 +1,6 @@
 """The default transport: the Gateway client on this network, its errors in the project's classes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Self
 
 from executor.ledger.errors import translated
@@ -55,9 +55,11 @@ class GatewayTransport:
         function: str,
         *arguments: Argument,
         transient: Mapping[str, bytes] | None = None,
+        audience: Container[str] | None = None,
     ) -> Receipt:
         """Write: return once the transaction is valid in a block; one that others overtook is made anew."""
-        return self.gateway.contract(chaincode).submit(function, *arguments, transient=transient)
+        contract = self.gateway.contract(chaincode)
+        return contract.submit(function, *arguments, transient=transient, audience=audience)
 
     @translated()
     def chain_info(self) -> ChainInfo:

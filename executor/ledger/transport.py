@@ -5,7 +5,7 @@ behind the same interface. A refusal by chaincode is raised in the refusal's own
 the PhaseError that carries the transaction id and what each peer said; everything else is a LedgerError.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
 from executor.ledger.gateway.values import Argument, ChaincodeEvent, ChainInfo, Receipt
@@ -28,8 +28,12 @@ class Transport(Protocol):
         function: str,
         *arguments: Argument,
         transient: Mapping[str, bytes] | None = None,
+        audience: Container[str] | None = None,
     ) -> Receipt:
-        """Write: have a function endorsed and ordered; return once the transaction is valid in a block."""
+        """Write: have a function endorsed and ordered; return once the transaction is valid in a block.
+
+        With an audience, the transient data is for the peers of these organisations alone.
+        """
 
     def chain_info(self) -> ChainInfo:
         """Return the height of the channel as the caller's peer has it."""

@@ -24,7 +24,15 @@ from protocol.agreement.topology import Topology
 
 STEP = "train"
 _STEP_FIELDS = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
-_AS_THEY_ARE = ("description", "initial_model", "task_seconds", "silence_seconds", "abort")
+_AS_THEY_ARE = (
+    "description",
+    "initial_model",
+    "task_seconds",
+    "silence_seconds",
+    "abort",
+    "confidential",
+    "confidential_blocks",
+)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@
 # NAME:PORT, the port inside the organisation's chaincode container. The probe protects nothing: it is deployed where asked for.
 CHAINCODES=(image:9002 orchestration:9003 execution-record:9004 model:9005)
 readonly CHAINCODES CHAINCODE_VERSION=0.1.0
+# For how many blocks a confidential process may have its trees kept, beside for good.
+readonly CONFIDENTIAL_BLOCKS=${ATTESTREE_CONFIDENTIAL_BLOCKS-1000 100000}
 
 chaincode_ports() {
   printf '%s\n' "${CHAINCODES[@]}"
@@ -70,10 +72,25 @@ deploy() {
   [ "$current" = "$version" ] && return 0
   say "  $name: committing sequence $sequence"
   local endorsers
+  mapfile -t -O "${#flags[@]}" flags < <(definition_flags "$name")
   mapfile -t endorsers < <(endorser_flags)
   # A peer that has not seen the last approval yet answers otherwise than the rest, and the answers must agree.
   eventually 300 "the peers agree on the definition of $name" \
     commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
+}
+
+# definition_flags NAME: what a definition says beside version and sequence; one flag or value a line.
+definition_flags() {
+  case $1 in
+    orchestration | execution-record | model) printf '%s\n' --collections-config "$STATE/channel/collections.json" ;;
+  esac
+}
+
+write_collections() {
+  local org msps=()
+  for org in $(organisations); do msps+=("$(msp_id "$org")"); done
+  # shellcheck disable=SC2086  # the numbers are words of their own
+  python3 "$ROOT/network/lib/private_data.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
 }
 
 commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it
@@ -84,7 +101,7 @@ commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier
 }
 
 install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
-  local org=$1 name=$2 version=$3 sequence=$4 id dir
+  local org=$1 name=$2 version=$3 sequence=$4 id dir more
   shift 4
   dir=$(org_dir "$org")
   id=$(cat "$dir/packages/$name.id")
@@ -92,6 +109,7 @@ install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
   if ! grep -qF "\"$id\"" <<<"$(as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null)"; then
     quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" || return 1
   fi
-  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" \
+  mapfile -t more < <(definition_flags "$name")
+  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" "${more[@]}" -C "$CHANNEL" -n "$name" \
     --version "$version" --sequence "$sequence" --package-id "$id"
 }

@@ -94,9 +94,16 @@ organisation_entry() { # ORG
   echo "          ID: $msp"
   echo "          MSPDir: $(quoted "$(org_dir "$org")/msp")"
   echo "          Policies:"
-  for rule in Readers:member Writers:member Admins:admin Endorsement:peer; do
+  for rule in Writers:member Admins:admin Endorsement:peer; do
     echo "            ${rule%%:*}: { Type: Signature, Rule: \"OR('$msp.${rule##*:}')\" }"
   done
+  # Whoever satisfies Readers gets every block, from the peers (qscc, events) and from the orderers. let_roles_read adds the
+  # roles to those of the organisations; a certificate that has none reads nothing.
+  if [ "$org" = orderer ]; then
+    echo "            Readers: { Type: Signature, Rule: \"OR('$msp.member')\" }"
+  else
+    echo "            Readers: { Type: Signature, Rule: \"OR('$msp.peer', '$msp.admin')\" }"
+  fi
   if [ "$org" = orderer ]; then
     echo "          OrdererEndpoints: [$(orderers | sed 's/$/:7050/' | paste -sd ,)]"
   else
@@ -108,7 +115,19 @@ make_genesis_block() {
   [ -f "$STATE/channel/genesis.block" ] && return 0
   write_configtx
   FABRIC_CFG_PATH=$STATE/channel quietly configtxgen fabric configtxgen -profile Attestree -channelID "$CHANNEL" \
-    -outputBlock "$STATE/channel/genesis.block.new" && mv "$STATE/channel/genesis.block.new" "$STATE/channel/genesis.block"
+    -outputBlock "$STATE/channel/genesis.block.new" && let_roles_read "$STATE/channel/genesis.block.new" &&
+    mv "$STATE/channel/genesis.block.new" "$STATE/channel/genesis.block"
+}
+
+# let_roles_read BLOCK: the unit of each role into the policies of the first block.
+let_roles_read() {
+  local block=$1 org msps=()
+  for org in $(organisations); do msps+=("$org=$(msp_id "$org")"); done
+  fabric configtxlator proto_decode --type common.Block --input "$block" |
+    python3 "$ROOT/network/lib/readers.py" add --units "$(IFS=,; echo "${ROLES[*]}")" \
+      --organisations "$STATE/organisations" --msps "${msps[@]}" |
+    fabric configtxlator proto_encode --type common.Block | python3 "$ROOT/network/lib/readers.py" finish >"$block.roles" &&
+    mv "$block.roles" "$block"
 }
 
 osnadmin() { # ORDERER COMMAND...

@@ -2,6 +2,10 @@
 # Identities, all issued by the organisations' own Fabric CAs. Each organisation has two authorities on one server: one
 # for identities, one for TLS, so that a TLS certificate can never sign a transaction.
 
+# The roles of people and nodes; a certificate carries its role as an attribute, for the chaincodes, and as an
+# organisational unit, for the channel's policies.
+readonly ROLES=(data-scientist node auditor)
+
 org_dir() { echo "$STATE/organisations/$1"; }
 
 # give DIRECTORY: what a service reads belongs to the user it runs as; everything else stays the caller's.
@@ -39,6 +43,7 @@ version: $FABRIC_CA_VERSION
 ca: { name: $2 }
 crl: { expiry: 8760h }
 db: { type: sqlite3, datasource: register.db }
+affiliations: { $(printf '%s: [], ' "${ROLES[@]}") }
 registry:
   maxenrollments: -1
   identities:
@@ -92,13 +97,14 @@ trust_ca() {
 
 # issue ORG AUTHORITY NAME TYPE TARGET ATTRIBUTES [ENROL ARGUMENT...]: registers NAME if need be and enrols it into TARGET.
 issue() {
-  local org=$1 authority=$2 name=$3 type=$4 target=$5 attributes=$6 dir log
+  local org=$1 authority=$2 name=$3 type=$4 target=$5 attributes=$6 dir log unit=()
   shift 6
+  if [[ $type = client && $attributes =~ ^role=([^:]+): ]]; then unit=(--id.affiliation "${BASH_REMATCH[1]}"); fi
   dir=$(org_dir "$org")
   log=$(mktemp)
   if ! FABRIC_CA_CLIENT_ID_SECRET=$(secret_of "$org" "$name") ca_client "$org" "$authority" "$dir/ca/registrar-$authority" \
     register --url "https://127.0.0.1:$(ca_port "$org")" --id.name "$name" --id.type "$type" --id.attrs "$attributes" \
-    >"$log" 2>&1 &&
+    ${unit[@]+"${unit[@]}"} >"$log" 2>&1 &&
     ! grep -q 'already registered' "$log"; then
     cat "$log" >&2
     rm -f "$log"

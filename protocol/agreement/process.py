@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from protocol import canonical
+from protocol.agreement import collections
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import InitialModel, TaskParameters, read_members
 from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step
@@ -29,6 +30,7 @@ DEFAULT_TASK_SECONDS = 3_600
 MAX_TASK_SECONDS = 30 * 86_400
 DEFAULT_SILENCE_SECONDS = 86_400
 MAX_SILENCE_SECONDS = 366 * 86_400
+MAX_CONFIDENTIAL_BLOCKS = 1 << 31
 
 
 class AbortRule(StrEnum):
@@ -55,6 +57,10 @@ class Specification:
     silence_seconds: int = DEFAULT_SILENCE_SECONDS
     """How long a node may be silent before a majority may leave it out."""
     abort: AbortRule = AbortRule.MAJORITY
+    confidential: bool = False
+    """Whether the trees are for the peers of these organisations alone."""
+    confidential_blocks: int = 0
+    """For how many blocks those peers keep a tree; 0 is for good."""
     version: int = VERSION
 
     @classmethod
@@ -74,6 +80,8 @@ class Specification:
             found.whole("task_seconds", 1, MAX_TASK_SECONDS, DEFAULT_TASK_SECONDS),
             found.whole("silence_seconds", 1, MAX_SILENCE_SECONDS, DEFAULT_SILENCE_SECONDS),
             _abort(found.get("abort", AbortRule.MAJORITY.value)),
+            found.flag("confidential", default=False),
+            found.whole("confidential_blocks", 0, MAX_CONFIDENTIAL_BLOCKS, 0),
             version,
         )
         specification.check()
@@ -91,6 +99,8 @@ class Specification:
         for node, organisation in self.nodes.items():
             if organisation not in self.organisations:
                 raise ProcessError("PROCESS_NODES", f"{organisation} of {node} is not in the consortium")
+        if self.confidential_blocks and not self.confidential:
+            raise ProcessError("PROCESS_VALUE", "confidential_blocks is for a confidential process")
         _check_steps(self.steps, self.iterations)
         for step in self.steps:
             step.check_nodes(self.nodes)
@@ -101,6 +111,11 @@ class Specification:
                 raise ProcessError(
                     "TOPOLOGY_CHANGE", f"iteration {start} is beyond the last, {self.iterations - 1}"
                 )
+
+    @property
+    def collection(self) -> str | None:
+        """The collection of private data that holds the trees; None where every peer holds them."""
+        return collections.trees(self.organisations, self.confidential_blocks) if self.confidential else None
 
     @property
     def is_pinned(self) -> bool:
@@ -166,6 +181,7 @@ class Specification:
         }
         if self.version > 1:
             record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
+            record |= {"confidential": self.confidential, "confidential_blocks": self.confidential_blocks}
         return record
 
     def to_bytes(self) -> bytes:
@@ -183,7 +199,7 @@ class Specification:
 
 _NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
 _FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
-_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort")}
+_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort", "confidential", "confidential_blocks")}
 """By version, the fields that have defaults."""
 
 

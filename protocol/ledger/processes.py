@@ -189,11 +189,17 @@ class TaskContext(LedgerRecord):
     schema_digest: Annotated[Digest, "SHA-256 of the feature schema"]
     task_seconds: Annotated[int, "how long a task may take"]
     consortium: Annotated[tuple[str, ...], "the organisations of the process"]
+    collection: Annotated[str | None, "the collection that holds the trees; null where all peers hold them"]
 
     @property
     def task(self) -> TaskId:
         """Which task."""
         return TaskId(self.process, self.node, self.iteration)
+
+    @property
+    def audience(self) -> tuple[str, ...] | None:
+        """The organisations whose peers may see the trees; None where all may."""
+        return None if self.collection is None else self.consortium
 
     @property
     def is_last(self) -> bool:
@@ -240,3 +246,4 @@ class ModelContext(LedgerRecord):
     consortium: Annotated[tuple[str, ...], "the organisations of the process"]
     nodes: Annotated[dict[str, str], "the organisation of each node"]
     iterations: Annotated[int, "how many iterations there are"]
+    collection: Annotated[str | None, "the collection that holds the trees; null where all peers hold them"]

@@ -1,16 +1,19 @@
 """What the network's commands refuse: each with its code, a cause and a remedy, and nothing changed."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import stat
+import subprocess
 import uuid
 from pathlib import Path
 
 import pytest
-from support.network import PROJECT, ROOT, containers, done, free_ports, peer, run
+from support.network import PROJECT, ROOT, containers, done, free_ports, peer, probing, run
 
 from executor.network import Network
 
@@ -137,6 +140,47 @@ def test_c16_revoked_identity_is_denied() -> None:
     assert refused.returncode != 0
     assert "access denied" in refused.stderr
     assert peer("org3", "node11", "channel", "getinfo", "-c", "attestree").returncode == 0
+    assert "revoked" in run("network/revoke.sh", "org3", name).stderr
+
+
+def test_c16_a_revocation_that_was_killed_after_the_authoritys_step_is_finished_by_the_next() -> None:
+    name = f"node-{uuid.uuid4().hex[:8]}"
+    done("network/enroll.sh", "org3", name, "node")
+    state = Network.load().state
+    with state.with_name(f"{state.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # It gets to the channel's part, where it waits for the lock.
+        command = subprocess.Popen(
+            [ROOT / "network/revoke.sh", "org3", name],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert command.stderr is not None
+        said = iter(command.stderr.readline, "")
+        assert any("the CA of org3 has revoked" in line for line in said)
+        os.killpg(command.pid, signal.SIGKILL)
+        command.communicate()
+    assert peer("org3", name, "channel", "getinfo", "-c", "attestree").returncode == 0
+    done("network/revoke.sh", "org3", name)
+    assert "access denied" in peer("org3", name, *probing("whoami")).stderr
+
+
+def test_c16_a_certificate_without_a_role_reads_no_block(tmp_path: Path) -> None:
+    """Neither from a peer nor from an orderer; one with a role does."""
+    name, state = f"guest-{uuid.uuid4().hex[:8]}", Network.load().state
+    issued = state / "organisations/org3/users" / name
+    parts = " ".join(f". network/lib/{part}.sh;" for part in ("common", "tools", "identities"))
+    done("bash", "-euc", f"{parts} load_network; issue_identity org3 {name} client '{issued}'")
+    for identity, allowed in ((name, False), ("auditor", True), ("data-scientist", True), ("node11", True)):
+        for question in ("GetChainInfo", "GetBlockByNumber"):
+            call = json.dumps({"Args": [question, "attestree", "0"]})
+            words = ("chaincode", "query", "--hex", "-C", "attestree", "-n", "qscc", "-c", call)
+            asked = peer("org3", identity, *words)
+            assert (asked.returncode == 0) == allowed, f"{identity} {question}: {asked.stderr}"
+        block = str(tmp_path / identity)
+        fetched = peer("org3", identity, "channel", "fetch", "0", block, "-c", "attestree")
+        assert (fetched.returncode == 0) == allowed, f"{identity} at an orderer: {fetched.stderr}"
 
 
 def test_purge_removes_only_what_carries_the_label(running: dict[str, str]) -> None:

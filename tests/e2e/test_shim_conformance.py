@@ -19,6 +19,7 @@ from support.probe import Probe, refusal
 from executor.network import Network
 
 MB = 1024 * 1024
+POLICY_FAILURE = 10
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +130,50 @@ def test_transient_data_is_written_without_being_an_argument(probe, prefix):
     committed = probe.submit("put_transient", prefix, transient={"value": value})
     assert committed.result.decode() == hashlib.sha256(value).hexdigest()
     assert probe.evaluate("get", prefix) == value
+
+
+def test_private_data_stays_with_its_organisation(live, gateways, probe, prefix):
+    own, value = f"_implicit_org_{live.msp_id('org1')}", secrets.token_bytes(100)
+    members = [live.msp_id(org) for org in ("org1", "org2", "org3")]
+    for key in (prefix + "a", prefix + "b"):
+        probe.submit("put_private", own, key, transient={"value": value}, orgs=members)
+    assert probe.evaluate("get_private", own, prefix + "a") == value
+    found = probe.json("range_private", own, prefix, prefix + "~")
+    assert [item["key"] for item in found] == [prefix + "a", prefix + "b"]
+    outside = Probe(gateways["org4"])
+    elsewhere = [live.msp_id("org4")]
+    assert refusal(outside.evaluate, "get_private", own, prefix + "a", orgs=elsewhere).code == "PEER_REFUSED"
+    hashed = outside.evaluate("private_hash", own, prefix + "a", orgs=elsewhere).decode()
+    assert hashed == hashlib.sha256(value).hexdigest()
+
+
+@pytest.mark.parametrize("purge", ["false", "true"])
+def test_private_data_is_deleted_and_purged(live, probe, prefix, purge):
+    own = f"_implicit_org_{live.msp_id('org1')}"
+    probe.submit("mark_private", own, prefix, "value")
+    probe.submit("delete_private", own, prefix, purge)
+    assert refusal(probe.evaluate, "get_private", own, prefix).code == "NOT_FOUND"
+    assert probe.evaluate("private_hash", own, prefix) == b""
+
+
+def test_a_sealed_key_needs_the_endorsements_that_its_policy_names(live, gateways, probe, prefix):
+    """The Gateway finds the endorsers by itself; a majority without the organisation named is not enough."""
+    own, others = live.msp_id("org1"), [live.msp_id(org) for org in ("org2", "org3", "org4")]
+    probe.submit("seal", prefix, "value", json.dumps([own, others[0]]))
+    assert probe.json("sealed", prefix) == {"organisations": [own, others[0]]}
+    outside = gateways["org2"]
+    assert outside.submit("probe", "put", prefix, "forged", orgs=others).code == POLICY_FAILURE
+    assert outside.submit("probe", "put", prefix, "changed").code == 0
+    assert probe.evaluate("get", prefix) == b"changed"
+
+
+def test_an_organisations_own_collection_needs_its_endorsement_from_the_first_write_on(
+    live, gateways, prefix
+):
+    own, others = live.msp_id("org1"), [live.msp_id(org) for org in ("org2", "org3", "org4")]
+    call = ("probe", "mark_private", f"_implicit_org_{own}", prefix, "value")
+    assert gateways["org2"].submit(*call, orgs=others).code == POLICY_FAILURE
+    assert gateways["org2"].submit(*call).code == 0
 
 
 def test_event_arrives_with_its_block(probe, prefix):

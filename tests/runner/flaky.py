@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     raw = asked.caller / asked.raw if asked.raw else ROOT / "build" / "flaky" / f"{now}-{seed}.jsonl"
     report = asked.caller / asked.report if asked.report else None
-    say(f"seed {seed}, {times} times")
+    say(f"The first seed is {seed}.")
     partner = None
     if asked.busy:
         turns = busy_turns(selection, times, seed)

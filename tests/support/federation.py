@@ -33,8 +33,8 @@ def nodes() -> list[Member]:
     return [node for node in (node_of("org1"), node_of("org2")) if node is not None]
 
 
-def running_process(iterations: int, **fields: Any) -> str:
-    """Register an image, propose a process of both nodes, accept and start it."""
+def proposed_process(iterations: int = 1, **fields: Any) -> str:
+    """Register an image and propose a process of both nodes."""
     version, process = unique("1"), unique("process")
     register(version)
     first, second = nodes()
@@ -43,6 +43,12 @@ def running_process(iterations: int, **fields: Any) -> str:
     )
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
     scientist1.submit("orchestration", "Create", made | fields)
+    return process
+
+
+def running_process(iterations: int, **fields: Any) -> str:
+    """Propose a process of both nodes, accept and start it."""
+    process = proposed_process(iterations, **fields)
     admin1.submit("orchestration", "Accept", process)
     admin2.submit("orchestration", "Accept", process)
     admin1.submit("orchestration", "Start", process)

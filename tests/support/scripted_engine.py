@@ -72,7 +72,7 @@ class Engine:
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
         with self.start(*command) as started:
-            out, err = started.communicate(timeout=50)
+            out, err = started.communicate(timeout=150)
         return subprocess.CompletedProcess(command, started.returncode, out, err)
 
     @classmethod

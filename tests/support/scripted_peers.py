@@ -31,7 +31,7 @@ FIRST_BLOCK = 7
 CHAIN: dict[str, int] = {}
 """The block of each transaction that was asked for; a test begins with an empty one."""
 # How long anything may take before it counts as lost; a busy machine is slow, not wrong.
-WAIT = 60
+WAIT = 150
 PATIENT = Deadlines(
     evaluate=WAIT, endorse=WAIT, submit=WAIT, commit=WAIT, agree=WAIT, own_lag=WAIT, another_peer=WAIT
 )

@@ -39,7 +39,8 @@ def check_estimator(findings: Findings, view: View, item: Written) -> None:
     findings.check("estimators", mine, f"{key} was written by {view.creator.name[:64]}", where)
     stored = view.written.get(keys.sharedtree(record.process, record.id))
     same = isinstance(stored, TreeRecord) and stored.digest == record.digest
-    findings.check("estimators", same, f"{key} came without its tree", where)
+    elsewhere = view.plan(record.process).specification.confidential and stored is None
+    findings.check("estimators", same or elsewhere, f"{key} came without its tree", where)
     announced = view.before(keys.creation(record.process, record.id), CreationRecord)
     same = announced is None or announced.digest == record.digest
     findings.check("estimators", same, f"{key} is not the tree that its FIT announced", where)
@@ -75,6 +76,9 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
     signed = task is not None and task.share == record.signed
     findings.check("shares", signed, f"{key} is not the one its task signed", where)
+    if plan.specification.confidential:
+        _check_digests(findings, view, item)
+        return
     found = _trees(view, record, plan.specification.initial_model)
     if isinstance(found, EstimatorId):
         findings.check("shares", False, f"{key} offers {found}, which nobody put on the ledger", where)
@@ -87,6 +91,16 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("shares", digest == record.signed.payload_digest, f"{key} holds other trees", where)
     said = [member.digest for member in record.estimators]
     findings.check("shares", said == [tree.digest for tree in found], f"{key} names other digests", where)
+
+
+def _check_digests(findings: Findings, view: View, item: Written) -> None:
+    """The trees of a confidential process are not in the blocks; their digests have to be those on record."""
+    record = item.record
+    assert isinstance(record, ShareRecord)  # noqa: S101
+    for member in record.estimators:
+        known = view.find(keys.estimator(record.process, member.id), EstimatorRecord)
+        same = known is None or known.digest == member.digest
+        findings.check("shares", same, f"{item.key} names another digest of {member.id}", view.where)
 
 
 def check_twin(findings: Findings, view: View, item: Written) -> None:

@@ -1,6 +1,6 @@
 """The execution-record chaincode: the evidence of every task."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -129,9 +129,14 @@ class ExecutionRecord(Proxy):
         """
         return self._submit(TaskRecord, "OpenTask", *_parts(task), opening.to_dict(), proof.hex())
 
-    def share(self, task: TaskId, share: bytes, signature: bytes) -> Submitted[ShareReceipt]:
-        """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots."""
-        return self._signed(ShareReceipt, "Share", task, share, signature)
+    def share(
+        self, task: TaskId, share: bytes, signature: bytes, audience: Container[str] | None = None
+    ) -> Submitted[ShareReceipt]:
+        """SHARE: put the node's new estimators on the ledger and overwrite its neighbours' slots.
+
+        The trees of a confidential process are for an audience, its organisations.
+        """
+        return self._signed(ShareReceipt, "Share", task, share, signature, audience)
 
     def complete(self, task: TaskId, result: bytes, signature: bytes) -> Submitted[CompletionReceipt]:
         """Complete a task by its signed result, and advance the node in the process."""
@@ -149,13 +154,19 @@ class ExecutionRecord(Proxy):
         """Record that the node refused to run a task, and what it found."""
         return self._submit(TaskRecord, "Refuse", *_parts(task), code, dict(evidence))
 
-    def _signed(
-        self, kind: type[R], function: str, task: TaskId, raw: bytes, signature: bytes
+    def _signed(  # noqa: PLR0917
+        self,
+        kind: type[R],
+        function: str,
+        task: TaskId,
+        raw: bytes,
+        signature: bytes,
+        audience: Container[str] | None = None,
     ) -> Submitted[R]:
         """Send a payload as transient data: it is in the write set anyway, and its digest is signed."""
         field = "share" if kind is ShareReceipt else "result"
         arguments = (*_parts(task), Digest.of(raw), signature.hex())
-        return self._submit(kind, function, *arguments, transient={field: raw})
+        return self._submit(kind, function, *arguments, transient={field: raw}, audience=audience)
 
 
 def _parts(task: TaskId) -> tuple[str, str, int]:

@@ -1,6 +1,6 @@
 """The model chaincode: what a completed process left, and who may read it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from executor.ledger.chaincodes.proxy import PAGE, Proxy, Submitted
@@ -60,13 +60,20 @@ class Models(Proxy):
         digest: Digest,
         metrics: Mapping[str, Any],
         trees: bytes | None = None,
+        audience: Container[str] | None = None,
     ) -> Submitted[ModelRecord]:
-        """Publish the node's last ensemble, with a share (share-v1) of those trees that were never shared."""
+        """Publish the node's last ensemble, with a share (share-v1) of those trees that were never shared.
+
+        The trees of a confidential process are for an audience, its organisations.
+        """
         ids = [str(estimator) for estimator in estimators]
         values = (process, node, ids, digest, dict(metrics))
         if trees is None:
             return self._submit(ModelRecord, "Publish", *values)
-        return self._submit(ModelRecord, "Publish", *values, Digest.of(trees), transient={"trees": trees})
+        payload = {"trees": trees}
+        return self._submit(
+            ModelRecord, "Publish", *values, Digest.of(trees), transient=payload, audience=audience
+        )
 
     def grant(self, process: str, node: str, organisation: str, expires: str = "") -> Submitted[AccessRecord]:
         """Let an organisation (MSP id) read a model, by its owner."""

@@ -6,7 +6,7 @@ information, on the word of the caller's own peer.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -56,9 +56,16 @@ class Proxy:
         return self._ask(self.transport.evaluate_agreed, function, values, kind.from_dict)
 
     def _submit(
-        self, kind: type[R], function: str, *values: Value, transient: Mapping[str, bytes] | None = None
+        self,
+        kind: type[R],
+        function: str,
+        *values: Value,
+        transient: Mapping[str, bytes] | None = None,
+        audience: Container[str] | None = None,
     ) -> Submitted[R]:
-        receipt = self.transport.submit(self.chaincode, function, *map(argument, values), transient=transient)
+        receipt = self.transport.submit(
+            self.chaincode, function, *map(argument, values), transient=transient, audience=audience
+        )
         return Submitted(receipt, self._read(function, receipt.answer, kind.from_dict, receipt.tx_id))
 
     def _items(self, kind: type[R], function: str, *values: Value) -> Iterator[R]:

@@ -11,7 +11,7 @@ the deadline. One that others overtook is invalid for good, so the call is made 
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -90,14 +90,19 @@ class Gateway:
         """Run a proposal on so many organisations' peers that what enough of them say can be believed."""
         return self._read(proposal, self._decisive)
 
-    def endorse(self, proposal: Proposal) -> Transaction:
-        """Have a majority of organisations endorse; returns the transaction, checked and signed."""
+    def endorse(self, proposal: Proposal, audience: Container[str] | None = None) -> Transaction:
+        """Have a majority of organisations endorse; returns the transaction, checked and signed.
+
+        An audience is the organisations whose peers may see the proposal: all others are kept from it.
+        """
         own = self.identity.msp_id
         links = sorted(self._links, key=lambda link: (link.peer.msp != own, link.rests))
+        if audience is not None:
+            links = [link for link in links if link.peer.msp in audience]
         rests = not links or links[0].peer.msp != own or links[0].rests
         needed = majority(len(self.members))
         rule = replace(self._rule(set()), needed=needed, own_wait=0 if rests else OWN_ENDORSEMENT_SECONDS)
-        direct = len({link.peer.msp for link in links}) >= needed
+        direct = audience is not None or len({link.peer.msp for link in links}) >= needed
         refusals = 1 if self.trust.own_peer else self.agreement
         collection = Collection(proposal, self.members, direct, refusals, self.deadlines.endorse)
         result, endorsements = collect(links, rule, collection)
@@ -267,11 +272,19 @@ class Contract:
         return self._gateway.evaluate_agreed(self.propose(function, *arguments))
 
     def submit(
-        self, function: str, *arguments: Argument, transient: Mapping[str, bytes] | None = None
+        self,
+        function: str,
+        *arguments: Argument,
+        transient: Mapping[str, bytes] | None = None,
+        audience: Container[str] | None = None,
     ) -> Receipt:
-        """Write: return once the transaction is valid in a block; one that others overtook is made anew."""
+        """Write: return once the transaction is valid in a block; one that others overtook is made anew.
+
+        With an audience, the transient data goes to the peers of these organisations alone.
+        """
         for _ in range(CONFLICT_ATTEMPTS):
-            transaction = self._gateway.endorse(self.propose(function, *arguments, transient=transient))
+            proposal = self.propose(function, *arguments, transient=transient)
+            transaction = self._gateway.endorse(proposal, audience)
             commit = self._gateway.order(transaction)
             if commit.valid:
                 return Receipt(commit.tx_id, commit.block, transaction.answer)

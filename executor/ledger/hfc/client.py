@@ -6,13 +6,13 @@ once, its verdict is what enough organisations' blocks say, and one that others 
 docs/adr/0301-hfc-transport.md says why this is not the default.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from executor.errors import LedgerError
+from executor.errors import LedgerError, UsageError
 from executor.ledger.errors import PhaseError
 from executor.ledger.gateway.messages import ledger
 from executor.ledger.gateway.trust import Trust, majority
@@ -82,8 +82,13 @@ class HfcTransport:
         function: str,
         *arguments: Argument,
         transient: Mapping[str, bytes] | None = None,
+        audience: Container[str] | None = None,
     ) -> Receipt:
         """Write: return once the transaction is valid in a block; one that others overtook is made anew."""
+        if audience is not None:
+            raise UsageError(
+                "HFC_CONFIDENTIAL", "hfc would show confidential trees to every organisation's peer"
+            )
         request = self._request("submit", SUBMIT_SECONDS, chaincode, function, arguments, transient=transient)
         for left in reversed(range(CONFLICT_ATTEMPTS)):
             try:

@@ -15,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from chaincode.shim import peer_of
 from chaincode.shim.identity import ATTRIBUTES_OID
 from executor.audit.bundle import MANIFEST, BundleWriter, Manifest, block_name
 from executor.audit.fabric import messages as m
@@ -24,7 +25,7 @@ from executor.audit.fabric.state import Key, Update, Version
 from executor.audit.fabric.validation import commit_hash
 from executor.audit.verify import copies_of
 from executor.ledger.gateway.identity import Identity
-from support.memory.ledger import VALID, Member
+from support.memory.ledger import VALID, Ledger, Member
 
 CHANNEL = "attestree"
 ORDERER = "OrdererMSP"
@@ -279,9 +280,10 @@ def record(ledger_class):
                     )
                 )
                 if verdict == VALID:
-                    for (namespace, key), value in tx.writes.items():
+                    for place, value in tx.writes.items():
                         version = Version(self.blocks, number)
-                        updates[Key(namespace, "", key)] = Update(version, value or None, None)
+                        key, stored = _stored(place, value)
+                        updates[key] = Update(version, stored, tx.policies.get(place))
             self.recorder.commit(envelopes, verdicts, updates)
             return verdicts
 
@@ -290,9 +292,9 @@ def record(ledger_class):
 
 def _results(tx):
     """The read and write sets of a transaction as a peer signs them."""
-    names = {name for name, _ in (*tx.reads, *tx.writes)} | {name for name, *_ in tx.ranges}
+    spaces = {name for name, _ in (*tx.reads, *tx.writes)} | {name for name, *_ in tx.ranges}
     made = m.rwset.TxReadWriteSet()
-    for name in sorted(names):
+    for name in sorted({space.partition("$")[0] for space in spaces}):
         part = m.kvrwset.KVRWSet()
         for (namespace, key), version in sorted(tx.reads.items(), key=lambda item: item[0]):
             if namespace == name:
@@ -309,8 +311,55 @@ def _results(tx):
         for (namespace, key), value in sorted(tx.writes.items(), key=lambda item: item[0]):
             if namespace == name:
                 part.writes.add(key=key, value=value or b"", is_delete=value is None)
-        made.ns_rwset.add(namespace=name, rwset=part.SerializeToString())
+        for (namespace, key), policy in sorted(tx.policies.items()):
+            if namespace == name:
+                entry = m.kvrwset.KVMetadataEntry(name="VALIDATION_PARAMETER", value=policy)
+                part.metadata_writes.add(key=key, entries=[entry])
+        added = made.ns_rwset.add(namespace=name, rwset=part.SerializeToString())
+        for space in sorted(space for space in spaces if space.startswith(f"{name}$")):
+            hashed = added.collection_hashed_rwset.add(collection_name=space.partition("$")[2])
+            hashed.hashed_rwset = _hashed(tx, space).SerializeToString()
     return made
+
+
+def _hashed(tx, space):
+    """What the block says of a collection: hashes of keys and values."""
+    made = m.kvrwset.HashedRWSet()
+    for (namespace, key), version in sorted(tx.reads.items(), key=lambda item: item[0]):
+        if namespace == space:
+            read = made.hashed_reads.add(key_hash=_sha256(key.encode()))
+            if version is not None:
+                read.version.block_num, read.version.tx_num = version
+    for place, value in sorted(tx.writes.items(), key=lambda item: item[0]):
+        if place[0] == space:
+            key, stored = _stored(place, value)
+            made.hashed_writes.add(key_hash=key.name, value_hash=stored or b"", is_delete=stored is None)
+    return made
+
+
+def _stored(place, value):
+    """The key and the value as every peer has them."""
+    (space, key), value = place, value or None
+    namespace, _, collection = space.partition("$")
+    if not collection:
+        return Key(namespace, "", key), value
+    return Key(namespace, collection, _sha256(key.encode())), None if value is None else _sha256(value)
+
+
+def _sha256(raw):
+    return hashlib.sha256(raw).digest()
+
+
+def _collections(organisations):
+    """The organisations' own collections, by their endorsement, and those of trees, by a majority's."""
+    package = m.collection.CollectionConfigPackage()
+    for name, members in Ledger().collections.items():
+        made = package.config.add().static_collection_config
+        made.name = name
+        if members[1:] == () and members[0] in organisations:
+            rule = m.policies.SignaturePolicyEnvelope.FromString(peer_of(members[0]).to_bytes())
+            made.endorsement_policy.signature_policy.CopyFrom(rule)
+    return package.SerializeToString()
 
 
 def _definition_writes(names):
@@ -327,7 +376,8 @@ def _definition_writes(names):
         )
         yield f"namespaces/metadata/{name}", described.SerializeToString()
         yield f"namespaces/fields/{name}/Sequence", m.lifecycle.StateData(Int64=1).SerializeToString()
-        yield f"namespaces/fields/{name}/Collections", m.lifecycle.StateData(Bytes=b"").SerializeToString()
+        collections = m.lifecycle.StateData(Bytes=_collections(("Org1MSP", "Org2MSP", "Org3MSP")))
+        yield f"namespaces/fields/{name}/Collections", collections.SerializeToString()
         for field, value in fields.items():
             data = m.lifecycle.StateData(Bytes=value.SerializeToString())
             yield f"namespaces/fields/{name}/{field}", data.SerializeToString()

@@ -42,7 +42,7 @@ class BrokerDouble:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        self.thread.join(60)
+        self.thread.join(150)
         assert not self.thread.is_alive()
         if self.failure is not None:
             raise self.failure

@@ -2,7 +2,8 @@
 
 Only gRPC is replaced. A transaction reads committed state and never its own writes; its read set is checked
 when its block commits (MVCC, phantoms included); a refused transaction writes nothing; a chaincode that is
-already part of a transaction cannot be called again by one it called.
+already part of a transaction cannot be called again by one it called. The peers of a collection's members
+hold its values, all others the hashes alone; what too few organisations endorsed is invalid.
 
     ledger = Ledger(Image(), Orchestration())
     alice = ledger.member("alice", "Org1MSP", role="data-scientist")
@@ -10,6 +11,8 @@ already part of a transaction cannot be called again by one it called.
     answer = alice.evaluate("image", "Get", ...)      # parsed JSON
     alice.code("image", "Get", "absent", "1")         # the code of the refusal
     ledger.commit([a.endorse(...), b.endorse(...)])   # several transactions in one block
+    a.submit(..., endorsers=("Org2MSP", "Org3MSP"))   # endorsed by these alone; by all where nothing is said
+    a.evaluate(..., peer="Org3MSP")                   # at another organisation's peer than the caller's own
 """
 
 import hashlib
@@ -17,20 +20,24 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import combinations
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from chaincode.shim import Context, wire
+from chaincode.shim import Context, Endorsement, PeerError, n_of, peer_of, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.writes import PeerLimits
+from protocol.agreement.collections import own, trees
 
 M = wire.Message
 START = datetime(2026, 11, 16, tzinfo=UTC)
 CERTIFICATE_DAYS = 365
 VALID, MVCC_CONFLICT, PHANTOM = "VALID", "MVCC_READ_CONFLICT", "PHANTOM_READ_CONFLICT"
+POLICY_FAILURE = "ENDORSEMENT_POLICY_FAILURE"
+IMPLICIT = "_implicit_org_"
 # The same in every interpreter, so that two of them can be compared byte for byte.
 KEY = ec.derive_private_key(7, ec.SECP256R1())
 AUTHORITY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -63,6 +70,8 @@ class Endorsed:
     reads: dict = field(default_factory=dict)
     ranges: list = field(default_factory=list)
     writes: dict = field(default_factory=dict)
+    policies: dict = field(default_factory=dict)
+    endorsers: tuple | None = None
 
     @property
     def json(self):
@@ -71,34 +80,51 @@ class Endorsed:
     @property
     def bytes(self):
         """Everything two peers must agree on."""
-        parts = (self.status, self.payload, self.message, self.event, self.reads, self.ranges, self.writes)
+        parts = (self.status, self.payload, self.message, self.event, self.reads, self.ranges, self.writes,
+                 self.policies)  # fmt: skip
         return repr(parts).encode()
 
 
 class Ledger:
-    """The committed state of one channel and the contracts deployed on it."""
+    """The committed state of one channel and the contracts deployed on it.
+
+    Private data is in the state under the namespace `chaincode$collection`.
+    """
+
+    organisations = ("Org1MSP", "Org2MSP", "Org3MSP")
 
     def __init__(self, *contracts):
         self.contracts = {contract.name: contract for contract in contracts}
-        self.state, self.versions, self.changes = {}, {}, {}
+        # Name -> the organisations whose peers hold it; Fabric's implicit ones need no entry.
+        self.collections = {own(name): (name,) for name in self.organisations}
+        for size in range(len(self.organisations) // 2 + 1, len(self.organisations) + 1):
+            for members in combinations(self.organisations, size):
+                self.collections |= {trees(members, blocks): members for blocks in (0, 1000)}
+        self.state, self.versions, self.changes, self.policies = {}, {}, {}, {}
         self.events, self.blocks, self.time, self.count = [], 0, START, 0
 
     def member(self, name, organisation, **attributes):
         """An identity whose certificate carries these Fabric CA attributes."""
         return Member(self, name, organisation, certificate(name, tuple(sorted(attributes.items()))))
 
-    def endorse(self, creator, chaincode, *arguments, tx_id=None, time=None, transient=None):
+    def endorse(
+        self, creator, chaincode, *arguments, tx_id=None, time=None, transient=None, peer=None, endorsers=None
+    ):
         """Run a transaction on committed state and return what a peer would sign."""
         if tx_id is None:
             self.count += 1
             tx_id = hashlib.sha256(b"tx%d" % self.count).hexdigest()
         time = time or self.time
         raw = [part if isinstance(part, bytes) else encode(part) for part in arguments]
-        simulation = Simulation(self, tx_id, proposal(creator, chaincode, time, transient or {}))
+        peer = peer or wire.msp.SerializedIdentity.FromString(creator).mspid
+        simulation = Simulation(self, tx_id, proposal(creator, chaincode, time, transient or {}), peer)
         answer, event = simulation.run(chaincode, raw, ())
-        made = Endorsed(tx_id, time, answer.status, answer.payload, answer.message, event)
+        made = Endorsed(
+            tx_id, time, answer.status, answer.payload, answer.message, event, endorsers=endorsers
+        )
         if answer.status < 400:
             made.reads, made.ranges, made.writes = simulation.reads, simulation.ranges, simulation.writes
+            made.policies = simulation.policies
         return made
 
     def commit(self, block):
@@ -115,7 +141,30 @@ class Ledger:
         self.time += timedelta(seconds=1)
         return verdicts
 
+    def members(self, collection):
+        """The organisations whose peers hold a collection."""
+        if collection.startswith(IMPLICIT):
+            return (collection.removeprefix(IMPLICIT),)
+        if collection not in self.collections:
+            raise PeerError("private data", f"collection {collection} could not be found")
+        return self.collections[collection]
+
+    def _endorsed(self, tx):
+        """Whether each key's policy holds: its own, its organisation's collection's, or the channel's."""
+        for namespace, key in {**tx.writes, **tx.policies}:
+            _, _, collection = namespace.partition("$")
+            rule = majority(self.organisations)
+            if collection.startswith((IMPLICIT, "own-")):
+                rule = peer_of(*self.members(collection))
+            if (namespace, key) in self.policies:
+                rule = Endorsement.from_bytes(self.policies[namespace, key])
+            if not satisfied(rule, tx.endorsers):
+                return False
+        return True
+
     def _verdict(self, tx):
+        if tx.endorsers is not None and not self._endorsed(tx):
+            return POLICY_FAILURE
         if any(self.versions.get(place) != version for place, version in tx.reads.items()):
             return MVCC_CONFLICT
         for namespace, start, end, found in tx.ranges:
@@ -131,8 +180,11 @@ class Ledger:
             if value is None:
                 self.state.pop(place, None)
                 self.versions.pop(place, None)
+                self.policies.pop(place, None)
             else:
                 self.state[place], self.versions[place] = value, version
+        # As in Fabric, what no key has a value for gets no policy.
+        self.policies |= {place: policy for place, policy in tx.policies.items() if place in self.state}
         if tx.event:
             self.events.append(tx.event)
 
@@ -188,9 +240,9 @@ class Member:
 class Simulation:
     """One transaction on one peer, with every chaincode it calls."""
 
-    def __init__(self, ledger, tx_id, signed):
-        self.ledger, self.tx_id, self.signed = ledger, tx_id, signed
-        self.reads, self.ranges, self.writes = {}, [], {}
+    def __init__(self, ledger, tx_id, signed, peer):
+        self.ledger, self.tx_id, self.signed, self.peer = ledger, tx_id, signed, peer
+        self.reads, self.ranges, self.writes, self.policies = {}, [], {}, {}
 
     def run(self, chaincode, arguments, callers):
         """Do what the shim's session does with a transaction; returns response and event."""
@@ -217,37 +269,67 @@ class Line:
     def call(self, kind, payload):
         return getattr(self, f"_{M.Type.Name(kind).lower()}")(payload)
 
-    def _read(self, key):
-        place = (self.namespace, key)
+    def _place(self, key, collection="", private=True):
+        """Where a key is; a peer outside the collection can neither read nor write it."""
+        if not collection:
+            return self.namespace, key
+        members = self.ledger.members(collection)
+        if private and self.simulation.peer not in members:
+            raise PeerError("private data", "private data matching public hash version is not available")
+        return f"{self.namespace}${collection}", key
+
+    def _read(self, place):
         self.simulation.reads[place] = self.ledger.versions.get(place)
         return self.ledger.state.get(place, b"")
 
     def _get_state(self, payload):
-        return self._read(wire.parse(wire.shim.GetState, payload).key)
+        asked = wire.parse(wire.shim.GetState, payload)
+        return self._read(self._place(asked.key, asked.collection))
 
     def _get_state_multiple(self, payload):
-        values = [self._read(key) for key in wire.parse(wire.shim.GetStateMultiple, payload).keys]
+        asked = wire.parse(wire.shim.GetStateMultiple, payload)
+        values = [self._read(self._place(key, asked.collection)) for key in asked.keys]
         return wire.shim.GetStateMultipleResult(values=values).SerializeToString()
+
+    def _get_private_data_hash(self, payload):
+        asked = wire.parse(wire.shim.GetState, payload)
+        value = self._read(self._place(asked.key, asked.collection, private=False))
+        return hashlib.sha256(value).digest() if value else b""
+
+    def _get_state_metadata(self, payload):
+        place = self._place(wire.parse(wire.shim.GetStateMetadata, payload).key)
+        self._read(place)
+        entries = []
+        if place in self.ledger.policies:
+            policy = self.ledger.policies[place]
+            entries.append(wire.shim.StateMetadata(metakey="VALIDATION_PARAMETER", value=policy))
+        return wire.shim.StateMetadataResult(entries=entries).SerializeToString()
 
     def _write_batch_state(self, payload):
         for record in wire.parse(wire.shim.WriteBatchState, payload).rec:
-            put = record.type == wire.shim.WriteRecord.PUT_STATE
-            self.simulation.writes[(self.namespace, record.key)] = record.value if put else None
+            # Whoever endorses a write has the value, whether its peer may keep it or not.
+            place = self._place(record.key, record.collection, private=False)
+            if record.type == wire.shim.WriteRecord.PUT_STATE_METADATA:
+                self.simulation.policies[place] = record.metadata.value
+            else:
+                put = record.type == wire.shim.WriteRecord.PUT_STATE
+                self.simulation.writes[place] = record.value if put else None
         return b""
 
     def _get_state_by_range(self, payload):
         asked = wire.parse(wire.shim.GetStateByRange, payload)
         paging = wire.parse(wire.shim.QueryMetadata, asked.metadata)
-        keys = self.ledger.keys(self.namespace, paging.bookmark or asked.startKey, asked.endKey)
+        namespace, start = self._place(paging.bookmark or asked.startKey, asked.collection)
+        keys = self.ledger.keys(namespace, start, asked.endKey)
         bookmark = ""
         if paging.pageSize:
             bookmark = keys[paging.pageSize] if len(keys) > paging.pageSize else ""
             keys = keys[: paging.pageSize]
         else:
-            found = [(key, self.ledger.versions[(self.namespace, key)]) for key in keys]
-            self.simulation.ranges.append((self.namespace, asked.startKey, asked.endKey, found))
+            found = [(key, self.ledger.versions[(namespace, key)]) for key in keys]
+            self.simulation.ranges.append((namespace, asked.startKey, asked.endKey, found))
         make = wire.queryresult.KV
-        values = [make(key=key, value=self.ledger.state[(self.namespace, key)]) for key in keys]
+        values = [make(key=key, value=self.ledger.state[(namespace, key)]) for key in keys]
         return response([value.SerializeToString() for value in values], bookmark)
 
     def _get_history_for_key(self, payload):
@@ -262,6 +344,8 @@ class Line:
     def _invoke_chaincode(self, payload):
         specification = wire.parse(wire.chaincode.ChaincodeSpec, payload)
         called, callers = specification.chaincode_id.name, (*self.callers, self.namespace)
+        if called == "_lifecycle":
+            return M(type=M.COMPLETED, payload=self._definition().SerializeToString()).SerializeToString()
         if called not in self.ledger.contracts:
             text = f"chaincode {called} not found".encode()
             return M(type=M.ERROR, payload=text).SerializeToString()
@@ -271,6 +355,22 @@ class Line:
         answer, _ = self.simulation.run(called, list(specification.input.args), callers)
         made = wire.response.Response(status=answer.status, message=answer.message, payload=answer.payload)
         return M(type=M.COMPLETED, payload=made.SerializeToString()).SerializeToString()
+
+    def _definition(self):
+        approvals = dict.fromkeys(self.ledger.organisations, True)
+        found = wire.lifecycle.QueryChaincodeDefinitionResult(sequence=1, approvals=approvals)
+        return wire.response.Response(status=200, payload=found.SerializeToString())
+
+
+def majority(organisations):
+    return n_of(len(organisations) // 2 + 1, *map(peer_of, organisations))
+
+
+def satisfied(rule, endorsers):
+    """Whether these organisations' endorsements are enough."""
+    if rule.organisation:
+        return rule.organisation in endorsers
+    return sum(satisfied(each, endorsers) for each in rule.rules) >= rule.count
 
 
 def response(results, bookmark=""):

@@ -37,7 +37,7 @@ class MemberTransport:
     def evaluate_agreed(self, chaincode, function, *arguments):
         return self.evaluate(chaincode, function, *arguments)
 
-    def submit(self, chaincode, function, *arguments, transient=None):
+    def submit(self, chaincode, function, *arguments, transient=None, audience=None):
         made = self._endorse("submit", chaincode, function, arguments, transient)
         assert self.member.ledger.commit([made]) == [VALID]
         return Receipt(made.tx_id, self.member.ledger.blocks, made.payload)
@@ -68,7 +68,7 @@ class ScriptedTransport:
         self.agreed.append((chaincode, function))
         return self.evaluate(chaincode, function, *arguments)
 
-    def submit(self, chaincode, function, *arguments, transient=None):
+    def submit(self, chaincode, function, *arguments, transient=None, audience=None):
         self.asked.append((chaincode, function, arguments, transient))
         return Receipt("tx", 1, self.answers.pop(0))
 

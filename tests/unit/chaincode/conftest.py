@@ -20,7 +20,7 @@ from chaincode.shim.identity import ATTRIBUTES_OID
 from chaincode.shim.transaction import MAX_MESSAGE
 
 # How long anything may take before it counts as lost; a busy machine is slow, not wrong.
-WAIT = 60
+WAIT = 150
 M = wire.Message
 OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE),

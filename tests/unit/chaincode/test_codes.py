@@ -10,15 +10,19 @@ from support.memory.federation import (
     N_NEW,
     NODES,
     TWO_ROUNDS,
+    Federation,
     changed,
     estimators,
+    in_base64,
     played,
     prepared,
 )
 from support.memory.scenario import IMAGE
 
+from protocol.agreement import collections
 from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
+from protocol.ledger import keys
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
@@ -185,6 +189,41 @@ def refuse_the_second_iteration(federation):
     return federation.nodes["node01"].code(EXECUTION, "Refuse", P, "node01", 1, "IMAGE_MISMATCH", {})
 
 
+def create_for_a_minority(federation):
+    made = changed("confidential", True) | {"process": "third", "organisations": ["Org1MSP"]}
+    made["nodes"] = {"node01": "Org1MSP"}
+    return federation.scientist1.code("orchestration", "Create", made)
+
+
+def confidential():
+    made = Federation(changed("confidential", True, base=TWO_ROUNDS))
+    return made.players["node01"]
+
+
+def share_as_an_argument(_):
+    player = confidential()
+    player.open(0)
+    arguments, options = player.call_share()
+    return player.member.code(*arguments, in_base64(options["transient"]["share"]))
+
+
+def tree_whose_time_is_over(_):
+    player = confidential()
+    player.open(0)
+    player.share()
+    ledger, name = player.federation, player.federation.process
+    for place in [place for place in ledger.state if "$trees-" in place[0]]:
+        del ledger.state[place]
+    return ledger.auditor1.code(EXECUTION, "Estimator", name, "node01/0000")
+
+
+def task_without_a_mark(player):
+    ledger, task = player.federation, player.task
+    own = f"{EXECUTION}${collections.own(player.member.organisation)}"
+    del ledger.state[own, keys.task(task.process, task.node, task.iteration)]
+    return player.share_code()
+
+
 # For each code the fixture it is met in, and the call that meets it.
 TRIGGERS = {
     "ACCESS_ROLE": ("running", process("Start", who="auditor1")),
@@ -239,6 +278,10 @@ TRIGGERS = {
         "running",
         lambda federation: federation.auditor1.code(EXECUTION, "GetTask", P, "node01", 0),
     ),
+    "RECORD_UNVOUCHED": ("opened", task_without_a_mark),
+    "PROCESS_COLLECTION": ("running", create_for_a_minority),
+    "TREES_CONFIDENTIAL": ("running", share_as_an_argument),
+    "TREES_GONE": ("running", tree_whose_time_is_over),
     "TASK_EXPIRED": ("opened", lambda player: player.share_code(time=player.federation.time + LATE)),
     "TASK_NOT_EXPIRED": ("opened", lambda player: player.member.code(EXECUTION, "Expire", P, "node01", 0)),
     "KEY_USED": ("opened", key_of_another),

@@ -8,7 +8,7 @@ from chaincode.shim import Context, Contract, evaluate, submit, transaction, wir
 
 M = wire.Message
 MB = 1024 * 1024
-WAIT = 60
+WAIT = 150
 
 
 def test_get_of_an_absent_key_is_none_not_empty(peer):

@@ -41,6 +41,8 @@ def played():
 def test_every_stored_record_is_read_and_written_in_the_same_bytes(played):
     seen = set()
     for (chaincode, key), raw in played.state.items():
+        if "$" in chaincode:  # a mark in an organisation's own collection
+            continue
         kind = keys.parse(key).kind
         record = played.contracts[chaincode].values[kind]
         assert canonical.encode(record.from_dict(canonical.decode(raw, max_bytes=1 << 23)).to_dict()) == raw

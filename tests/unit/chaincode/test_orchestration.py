@@ -267,6 +267,7 @@ def test_task_context_has_all_that_a_task_is_checked_against(running):
         "schema_digest": DIGESTS[5],
         "task_seconds": 3600,
         "consortium": ["Org1MSP", "Org2MSP"],
+        "collection": None,
     }
     assert (parameters["n_new"], parameters["seed"], parameters["synchronous"]) == (10, 42, True)
 
@@ -296,6 +297,7 @@ def test_model_context_names_consortium_nodes_and_status(running):
         "consortium": ["Org1MSP", "Org2MSP"],
         "nodes": NODES,
         "iterations": 4,
+        "collection": None,
     }
 
 

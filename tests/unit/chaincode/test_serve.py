@@ -16,7 +16,7 @@ from chaincode.registry import CONTRACTS, contract
 from chaincode.serve import main
 from chaincode.settings import ServiceSettings, SettingsError
 
-WAIT = 60
+WAIT = 150
 
 
 @pytest.fixture(autouse=True)

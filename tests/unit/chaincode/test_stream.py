@@ -25,7 +25,7 @@ from chaincode.shim.server import STREAMS, THREADS
 from chaincode.shim.session import Session
 
 M = wire.Message
-WAIT = 60
+WAIT = 150
 
 
 @pytest.fixture(params=["direct", "queue"], autouse=True)

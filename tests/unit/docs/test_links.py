@@ -18,7 +18,7 @@ def pages() -> list[Path]:
     """Return every Markdown file of the repository that is written for readers."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=150,
     ).stdout  # fmt: skip
     return sorted(ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists())
 

@@ -28,5 +28,5 @@ def walk(*arguments: str) -> subprocess.CompletedProcess[str]:
     executor = str(Path(sys.executable).with_name("executor"))
     return subprocess.run(
         [sys.executable, "-m", "docs.generator.walk", executor, *arguments],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=150,
     )  # fmt: skip

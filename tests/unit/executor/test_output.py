@@ -66,7 +66,7 @@ def shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> str:
             progress.advance("first")
             progress.advance("second")
         monkeypatch.undo()
-    thread.join(10)
+    thread.join(150)
     os.close(reader)
     return b"".join(read).decode()
 

@@ -22,7 +22,7 @@ def first(tmp_path: Path) -> Path:
 
 
 def run(site: Path, store: Path) -> None:
-    subprocess.run([sys.executable, str(SCRIPT), str(site), str(store)], check=True, timeout=50)
+    subprocess.run([sys.executable, str(SCRIPT), str(site), str(store)], check=True, timeout=150)
 
 
 def compiled(site: Path) -> Path:

@@ -11,6 +11,6 @@ def test_python_base_is_made_once_by_two_scripts_at_once(engine: Engine) -> None
     (cache / "python-3.11-bookworm.tar.gz").touch()
     builds = [engine.start("bash", "-euc", BUILD, caller=name) for name in ("first", "second")]
     for build in builds:
-        out, err = build.communicate(timeout=50)
+        out, err = build.communicate(timeout=150)
         assert (build.returncode, out) == (0, "attestree/python:3.11-bookworm\n"), err
     assert len(engine.get("imported").split()) == 1

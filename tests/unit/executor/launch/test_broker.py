@@ -24,7 +24,7 @@ from protocol.trees.share import Share
 
 DIGESTS = [Digest.of(bytes([number])) for number in range(8)]
 SIGNATURE = bytes(64)
-WAIT = 60
+WAIT = 150
 
 
 class RecordingRelay:

@@ -18,7 +18,7 @@ from protocol.errors import StateError
 
 EXECUTION, ORCHESTRATION = "execution-record", "orchestration"
 # How long anything may take before it counts as lost; a busy machine is slow, not wrong.
-WAIT = 60
+WAIT = 150
 
 
 class Stream:

@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:e5c56a419649334bdea5ca52d1552b606ac7acf00ac1c480a5d2ebf19069c289"
+GOLDEN = "sha256:1d4dc3b45fa50182198a8e4ce0d23a1ce89e782bc6d2f19bbd75085cce42561d"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:

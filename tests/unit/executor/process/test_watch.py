@@ -15,7 +15,7 @@ from executor.process.watch import watch
 from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 
-WAIT = 60
+WAIT = 150
 STATUS = ProcessStatus(
     process="p",
     status=ProcessState.RUNNING,

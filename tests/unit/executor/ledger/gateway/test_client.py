@@ -145,6 +145,22 @@ def test_submit_returns_transaction_block_and_answer(client, peers):
     assert asked(peers, "Submit") == [1, 0, 0, 0]
 
 
+@pytest.mark.parametrize("silent", [False, True])
+def test_what_is_for_an_audience_reaches_no_other_peer(client, peers, silent):
+    """Also where one of them does not answer, and the transaction would need somebody else."""
+    secret = {"transient": {"share": b"tree"}, "audience": MSPS[:3]}
+    if silent:
+        peers[1].always("Endorse", UNREACHABLE)
+        with pytest.raises(EndorseError):
+            client.contract("execution-record").submit("Share", **secret)
+    else:
+        client.contract("execution-record").submit("Share", **secret)
+    assert asked(peers, "Endorse") == [1, 1, 1, 0]
+    for peer in peers[:3]:
+        (request,) = peer.asked["Endorse"]
+        assert request.endorsing_organizations == [peer.msp]
+
+
 def test_e2_without_the_own_peer_the_others_endorse_order_and_report(client, peers):
     for method in ("Endorse", "Submit", "CommitStatus"):
         peers[0].always(method, UNREACHABLE)

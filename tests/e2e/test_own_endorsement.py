@@ -1,0 +1,33 @@
+"""What a coalition can write about another organisation's node on live peers: nothing without that one."""
+
+import pytest
+from support.channel import admin1
+from support.coalition import POLICY_FAILURE, chosen, without
+from support.federation import nodes, proposed_process, running_process
+from support.gateway import VALID
+from support.player import Player
+
+pytestmark = pytest.mark.usefixtures("network")
+
+
+def test_h1_a_coalition_cannot_act_for_a_node_without_its_organisation() -> None:
+    """The majority that endorses runs the true chaincode and holds the node's key: it is not enough."""
+    process = running_process(iterations=1)
+    first, second = (Player(member, process) for member in nodes())
+    opening = (first.call_open(), {})
+    assert without(first.member, opening) == POLICY_FAILURE
+    assert chosen(first.member, opening) == VALID
+    assert chosen(second.member, (second.call_open(), {})) == VALID
+    for player in (first, second):
+        assert without(player.member, player.call_share()) == POLICY_FAILURE
+        assert chosen(player.member, player.call_share()) == VALID
+    for player in (first, second):
+        result = player.call_complete()
+        assert without(player.member, result) == POLICY_FAILURE
+        assert chosen(player.member, result) == VALID
+
+
+def test_h1_a_coalition_cannot_accept_a_process_for_another_organisation() -> None:
+    acceptance = (("orchestration", "Accept", proposed_process()), {})
+    assert without(admin1, acceptance) == POLICY_FAILURE
+    assert chosen(admin1, acceptance) == VALID

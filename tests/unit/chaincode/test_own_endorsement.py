@@ -1,0 +1,152 @@
+"""What a coalition can write about another organisation's node: each record, and who must endorse it."""
+
+import pytest
+from support.memory.federation import EXECUTION, MODEL, Federation, played, prepared
+from support.memory.ledger import POLICY_FAILURE, InvalidatedError
+
+from chaincode.common.own import endorsement_by
+from chaincode.shim import all_of, n_of, peer_of
+from protocol.agreement import collections
+from protocol.ledger import keys
+
+P, NODE = "fraud-2026", "node01"
+OWN, COALITION = "Org1MSP", ("Org2MSP", "Org3MSP")
+WITH_OWN = ("Org1MSP", "Org3MSP")
+
+
+@pytest.fixture
+def federation():
+    return prepared()()
+
+
+@pytest.fixture
+def node(federation):
+    return federation.players[NODE]
+
+
+def shared(federation):
+    for player in federation.players.values():
+        player.open(0)
+        player.share()
+
+
+def test_h1_an_opening_needs_the_nodes_organisation(node):
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.open(0, endorsers=COALITION)
+    node.open(0, endorsers=WITH_OWN)
+
+
+def test_h1_shares_and_results_need_the_nodes_organisation(federation, node):
+    shared(federation)
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.complete(endorsers=COALITION)
+    node.complete(endorsers=WITH_OWN)
+
+
+def test_h1_a_share_needs_the_nodes_organisation(node):
+    node.open(0)
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.share(endorsers=COALITION)
+    node.share(endorsers=WITH_OWN)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("Fail", P, NODE, 0, "OOM", "memory"),
+        ("Refuse", P, NODE, 0, "IMAGE_MISMATCH", {}),
+    ],
+)
+def test_h1_ending_a_task_needs_the_nodes_organisation(node, call):
+    node.open(0)
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.member.submit(EXECUTION, *call, endorsers=COALITION)
+    node.member.submit(EXECUTION, *call, endorsers=WITH_OWN)
+
+
+def test_h1_a_refusal_of_what_was_never_opened_needs_the_nodes_organisation(node):
+    call = (EXECUTION, "Refuse", P, NODE, 0, "IMAGE_MISMATCH", {})
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.member.submit(*call, endorsers=COALITION)
+    node.member.submit(*call, endorsers=WITH_OWN)
+    node.open(0, endorsers=WITH_OWN)
+
+
+def test_h1_the_own_organisation_alone_writes_nothing_either(federation, node):
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.open(0, endorsers=(OWN,))
+    node.open(0)
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        node.share(endorsers=(OWN,))
+
+
+def test_h1_what_a_round_leaves_is_sealed_against_altered_chaincode(federation):
+    """Whatever the others run, each of these keys takes nothing new without the organisation it is about."""
+    shared(federation)
+    for player in federation.players.values():
+        player.complete()
+    wanted = all_of(peer_of(OWN), n_of(1, *map(peer_of, COALITION))).to_bytes()
+    for place in (
+        (EXECUTION, keys.task(P, NODE, 0)),
+        (EXECUTION, keys.share(P, 0, NODE)),
+        (EXECUTION, keys.result(P, 0, NODE)),
+        (EXECUTION, keys.head(P, NODE)),
+        ("orchestration", keys.progress(P, NODE)),
+    ):
+        assert federation.policies[place] == wanted, place
+
+
+def test_h1_a_published_model_and_its_grants_are_sealed():
+    federation = played()
+    federation.players[NODE].publish()
+    for key in (keys.model(P, NODE), keys.access(P, NODE)):
+        assert (MODEL, key) in federation.policies
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        federation.admin1.submit(MODEL, "Grant", P, NODE, "Org3MSP", endorsers=COALITION)
+    federation.admin1.submit(MODEL, "Grant", P, NODE, "Org3MSP", endorsers=WITH_OWN)
+
+
+def test_h1_an_acceptance_needs_the_organisation_that_accepts():
+    federation = Federation(started=False)
+    call = ("orchestration", "Accept", P)
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        federation.admin1.submit(*call, endorsers=COALITION)
+    federation.admin1.submit(*call, endorsers=WITH_OWN)
+
+
+def test_h1_a_process_that_others_accepted_in_ones_name_does_not_start():
+    federation = Federation(started=False)
+    for admin in (federation.admin1, federation.admin2):
+        admin.submit("orchestration", "Accept", P)
+    del federation.state[f"orchestration${collections.own(OWN)}", keys.process(P)]
+    assert federation.admin2.code("orchestration", "Start", P) == "RECORD_UNVOUCHED"
+
+
+@pytest.mark.parametrize("mark", [None, b"2 another key"])
+def test_h1_a_task_that_others_opened_in_ones_name_is_no_task(federation, node, mark):
+    """Altered chaincode of a majority can put a first record there, and not the mark of the organisation."""
+    node.open(0)
+    place = f"{EXECUTION}${collections.own(OWN)}", keys.task(P, NODE, 0)
+    federation.state.pop(place) if mark is None else federation.state.update({place: mark})
+    assert node.share_code() == "RECORD_UNVOUCHED"
+    assert federation.auditor1.code(EXECUTION, "GetTask", P, NODE, 0) == "RECORD_UNVOUCHED"
+
+
+def test_others_need_nothing_of_a_silent_organisation(federation):
+    """An organisation whose peer is down keeps its own nodes from going on, and nobody else's."""
+    others = ("Org2MSP", "Org3MSP")
+    for name in ("node03", "node04"):
+        federation.players[name].open(0, endorsers=others)
+        federation.players[name].share(endorsers=others)
+
+
+@pytest.mark.parametrize(("organisations", "needed"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (8, 4)])
+def test_own_and_others_together_are_a_majority(organisations, needed):
+    class Listed:
+        def organisations(self, chaincode):
+            return tuple(f"Org{number}MSP" for number in range(1, organisations + 1))
+
+    policy = endorsement_by(Listed(), "probe", OWN)
+    others = policy.rules[1].count if policy.rules else 0
+    assert others == needed
+    assert 1 + others == organisations // 2 + 1

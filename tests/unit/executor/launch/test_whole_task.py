@@ -1,0 +1,200 @@
+"""A whole task on the channel in memory: the real relay, broker, store and learner, without an engine."""
+
+import errno
+import io
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+from support.memory.federation import Federation
+from support.memory.learners import N_FEATURES, specification, table_of
+from support.memory.story import MemberTransport
+
+from executor.data import Dataset
+from executor.errors import TaskError
+from executor.launch import task_run
+from executor.launch.plan import TaskPlan, find_next_task
+from executor.launch.reasons import OTHERWISE, SENTENCES
+from executor.launch.recovery import check_free, recover
+from executor.launch.session import STORE_LABEL, NodeSession
+from executor.launch.store import NodeStore
+from executor.launch.task_run import run_task
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.sandbox.container import Outcome
+from learner import run as steps
+from learner.outcome import StopError
+from protocol.agreement.schema import FeatureSchema
+from protocol.digest import Digest
+from protocol.errors import RecordError, StateError
+from protocol.task.opening import TaskId
+from protocol.task.state import StateRecord
+
+NODE = "node01"
+
+
+class LearnerContainer:
+    """Runs the real learner in a thread, where an engine would run it in a container."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.code = folder, 0
+
+    @classmethod
+    def create(cls, _client: object, _profile: object, mounts: Any, *_: object) -> Self:
+        return cls(mounts.rows.parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join()
+
+    def start(self, key: bytearray) -> None:
+        self.thread = threading.Thread(target=self._run, args=(io.BytesIO(bytes(key)),))
+        key[:] = bytes(len(key))
+        self.thread.start()
+
+    def wait(self, seconds: float) -> Outcome:
+        self.thread.join(seconds)
+        return Outcome(self.code, False, False, "")
+
+    def _run(self, key: io.BytesIO) -> None:
+        try:
+            steps.run_task(self.folder, key, lambda _: None, lambda: None)
+        except StopError as stop:
+            self.code = stop.exit_code
+
+
+class LearnerKilledError(BaseException):
+    """Ends an executor as a signal would: nothing of ours catches it."""
+
+
+@pytest.fixture
+def federation() -> Any:
+    """A federation whose nodes wait for nobody."""
+    return Federation(specification(synchronous=False, iterations=2))
+
+
+@pytest.fixture(autouse=True)
+def without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_run, "Container", LearnerContainer)
+
+
+def session_in(folder: Path, federation: Any) -> NodeSession:
+    folder.mkdir(exist_ok=True)
+    store = NodeStore(folder, "org1", federation.process, NODE)
+    api = SimpleNamespace(containers=lambda **_: [])
+    with store.locked():
+        labels = {"attestree.network": "net", STORE_LABEL: store.instance}
+    ledger = Ledger(MemberTransport(federation.nodes[NODE]))
+    client: Any = SimpleNamespace(api=api)
+    return NodeSession(federation.process, NODE, ledger, client, store, labels, 60.0)
+
+
+@pytest.fixture
+def session(socket_folder: Path, federation: Any) -> NodeSession:
+    return session_in(socket_folder / "s", federation)
+
+
+def planned(session: NodeSession, folder: Path) -> TaskPlan:
+    path = folder / "rows.csv"
+    path.write_bytes(b"the rows, as they were read")
+    schema = FeatureSchema(tuple(f"x{i}" for i in range(N_FEATURES)), "Class")
+    dataset = Dataset(table_of(0), schema, Digest.of(path.read_bytes()), path)
+    task = find_next_task(session)
+    assert task is not None
+    profile: Any = SimpleNamespace(digest=Digest.of(b"profile"))
+    state = None if task.state is None else session.store.state(task.state)
+    return TaskPlan(task, dataset, bytes(32), state, profile)
+
+
+def closed(session: NodeSession) -> Any:
+    return session.ledger.execution.get_task(TaskId(session.process, NODE, 0)).closed
+
+
+def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path) -> None:
+    for iteration in range(2):
+        summary = run_task(planned(session, tmp_path), session, lambda _: None)
+        assert summary.task.iteration == iteration
+        assert session.store.begun() is None
+        assert not (session.store.directory / "run").exists()
+    assert find_next_task(session) is None
+    assert session.beside == []
+
+
+def test_g9_a_full_disk_is_the_host_s_fault_and_its_path_stays_here(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: NodeStore, _: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(store.directory))
+
+    monkeypatch.setattr(NodeStore, "keep_state", full)
+    with pytest.raises(TaskError, match="HOST_FAILED") as failed:
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert str(session.store.directory) in failed.value.cause
+    assert (closed(session).code, closed(session).reason) == ("HOST_FAILED", SENTENCES["HOST_FAILED"])
+    assert session.store.begun() is None
+
+
+Alter = Callable[[Any], Any]
+STRANDING: dict[str, Alter] = {
+    "process": lambda state: replace(state, process="another"),
+    "node": lambda state: replace(state, node="node02", created=(), ensemble=()),
+    "iteration": lambda state: replace(state, iteration=1000),
+    "counter": lambda state: replace(state, created=(*state.created, Digest.of(b"never"))),
+}
+
+
+@pytest.mark.parametrize("what", STRANDING)
+def test_f7_a_state_that_would_strand_the_node_is_not_taken(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Signed as it should be, by an image that is bad or broken."""
+    honest = steps._result
+
+    def stranding(task: Any, *given: Any) -> Any:
+        result, raw = honest(task, *given)
+        state = STRANDING[what](StateRecord.from_bytes(raw, task.limits))
+        result = replace(result, state=state.digest, ensemble_digest=state.ensemble_digest)
+        return result, state.to_bytes()
+
+    monkeypatch.setattr(steps, "_result", stranding)
+    with pytest.raises(RecordError):
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert closed(session).reason == OTHERWISE
+    assert list((session.store.directory / "states").iterdir()) == []
+    monkeypatch.undo()
+    monkeypatch.setattr(task_run, "Container", LearnerContainer)
+    assert run_task(planned(session, tmp_path), session, lambda _: None).task.iteration == 0
+
+
+def test_f7_an_executor_with_a_copied_directory_closes_nothing_of_the_first(
+    session: NodeSession,
+    federation: Any,
+    socket_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def die(*_: object) -> None:
+        raise LearnerKilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LearnerContainer, "create", die)
+        with pytest.raises(LearnerKilledError):
+            run_task(planned(session, tmp_path), session, lambda _: None)
+    shutil.copytree(socket_folder / "s", tmp_path / "copy")
+    second = session_in(tmp_path / "copy", federation)
+    assert second.store.begun() is not None
+    recover(second, lambda _: None)
+    task = TaskId(session.process, NODE, 0)
+    assert session.ledger.execution.get_task(task).is_under_way
+    with pytest.raises(StateError, match="TASK_BUSY"):
+        check_free(second, task)
+    recover(session, lambda _: None)
+    assert closed(session).code == "EXECUTOR_LOST"
+    check_free(second, task)
