@@ -173,6 +173,7 @@ def _start_process(network: Network, nodes: dict[str, str]) -> None:
     }
     specification = {
         "version": 2,
+        "estimator_format": 1,
         "process": PROCESS,
         "organisations": ["Org1MSP", "Org2MSP"],
         "nodes": {node: f"Org{org.removeprefix('org')}MSP" for node, org in nodes.items()},

@@ -50,7 +50,7 @@ class IntegrityError(StateError):
 
 
 class TaskError(AttestreeError):
-    """A task that was begun and came to nothing."""
+    """A task, or what a command had to do, that was begun and came to nothing."""
 
 
 class EngineError(AttestreeError):
@@ -67,6 +67,12 @@ class DatasetError(SourceError):
 
 class LedgerError(AttestreeError):
     """The ledger did not do its part; what chaincode refuses is raised in the refusal's own class instead."""
+
+
+def host_failed(error: OSError) -> TaskError:
+    """Say that this host, and not the learner, the engine or the ledger, kept something from being done."""
+    place = f"{error.filename}: " if error.filename else ""
+    return TaskError("HOST_FAILED", f"{place}{error.strerror or type(error).__name__}")
 
 
 define(UsageError, codes.USAGE)

@@ -107,6 +107,10 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except (AttestreeError, NetworkError) as error:
             end_with(error, bool(kwargs.get("as_json")))
+        except BrokenPipeError:
+            raise  # whoever read the output has gone
+        except OSError as error:
+            end_with(errors.host_failed(error), bool(kwargs.get("as_json")))
 
     return wrapped
 

@@ -1,6 +1,5 @@
 """The paper's figures from our runs, and the attacks: PNG and SVG, the same bytes for the same runs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from experiments.data import Floats
 from experiments.metrics import PAPER_METRICS, TITLES, Runs, gains, origin_shares
 
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in print by lightness.
@@ -110,31 +108,6 @@ def origin_maps(runs: dict[str, Runs], base: Path) -> list[Path]:
         bar = figure.colorbar(image, ax=list(axes), fraction=0.025, pad=0.015)
         bar.set_ticks([0, 1, 5, 10, 25, 50, 100], labels=["0", "1", "5", "10", "25", "50", "100"])
         bar.set_label("% of the holder's trees")
-        return _save(figure, base)
-
-
-def attack_dots(rows: Sequence[tuple[str, dict[str, Floats]]], base: Path) -> list[Path]:
-    """Honest recall, clean and under attack: `rows` are a rule and its {`ring zero`: (mean, worst node)}."""
-    marks = {"clean": ("D", "black"), "zero": ("o", BLUE), "noise": ("^", ORANGE), "mimic": ("s", GREEN)}
-    with mpl.rc_context(STYLE):
-        figure, axes = _figure(8.4, 0.42 * len(rows) + 1.3, columns=2, sharey=True)
-        for axis, topology in zip(axes, TOPOLOGIES, strict=True):
-            for row, (_, values) in enumerate(rows):
-                for name, (mark, colour) in marks.items():
-                    if f"{topology} {name}" not in values:
-                        continue
-                    mean, worst = values[f"{topology} {name}"]
-                    offset = (list(marks).index(name) - 1.5) * 0.16
-                    axis.plot([worst, mean], [row + offset] * 2, color=colour, lw=1)
-                    axis.plot(mean, row + offset, mark, color=colour, ms=5, label=name if row == 0 else None)
-                    axis.plot(worst, row + offset, "|", color=colour, ms=6)
-            axis.set_title(TOPOLOGIES[topology][0])
-            axis.set_xlim(-0.03, 1)
-            axis.grid(axis="x", lw=0.4, alpha=0.5)
-        axes[0].set_yticks(range(len(rows)), [name for name, _ in rows])
-        axes[0].invert_yaxis()
-        figure.supxlabel("recall of the honest nodes (mark: mean; bar: worst node)", fontsize=9)
-        _legend(figure, axes[0])
         return _save(figure, base)
 
 

@@ -87,3 +87,33 @@ ATTACKED_PEERS = (
     AttackedPeer("FedAvg logistic regression, undefended", 0.895, 0.105),
     AttackedPeer("FedAvg logistic regression, median or trimmed mean", 0.895, 0.895),
 )
+
+
+class EarlierFigure(NamedTuple):
+    """What an attack came to against the defence that counted nodes, before it counted organisations."""
+
+    attack: str
+    hostile: int
+    nodes: int
+    topology: str
+    metric: str
+    value: float
+
+
+EARLIER_DEFENCE = (
+    EarlierFigure("zero", 1, 20, "ring", "recall", 0.801),
+    EarlierFigure("zero", 1, 20, "full", "recall", 0.820),
+    EarlierFigure("shadow", 1, 20, "full", "recall", 0.817),
+    EarlierFigure("zero", 3, 20, "ring", "recall", 0.726),
+    EarlierFigure("zero", 3, 20, "full", "recall", 0.661),
+    EarlierFigure("shadow", 3, 20, "full", "recall", 0.547),
+    EarlierFigure("zero", 5, 20, "ring", "recall", 0.787),
+    EarlierFigure("zero", 5, 20, "full", "recall", 0.000),
+    EarlierFigure("one", 3, 20, "ring", "precision", 0.344),
+    EarlierFigure("one", 3, 20, "full", "precision", 0.002),
+    EarlierFigure("one", 5, 20, "ring", "precision", 0.792),
+    EarlierFigure("one", 5, 20, "full", "precision", 0.002),
+    EarlierFigure("eclipse", 2, 20, "ring", "recall", 0.000),
+    EarlierFigure("one", 1, 4, "ring", "precision", 0.207),
+    EarlierFigure("zero", 1, 4, "ring", "recall", 0.684),
+)

@@ -30,7 +30,7 @@ SIZE = 60
 NOISE = 0.02
 DECOYS = 4
 PASSING = HomeCheck().min_found + 0.05
-NUDGE = 1.0000001
+NUDGE = 1.000001
 SHADOW = "shadow"
 
 

@@ -77,6 +77,7 @@ def from_step(agreed: step.StepParameters) -> Parameters:
         vote=read("vote", _word),
         max_internal=agreed.limits.max_internal,
         max_depth=agreed.limits.max_depth,
+        estimator_format=agreed.limits.format,
     )
 
 

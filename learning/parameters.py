@@ -10,7 +10,7 @@ from learning.ranking import RANKINGS, Ranking, RankingContext, make
 from learning.robust import HomeCheck
 from learning.rows import Rows
 from protocol.defence import NOBODY, Membership, Quota
-from protocol.trees.tree import TreeLimits
+from protocol.trees.limits import LATEST_FORMAT, TreeLimits
 
 BALANCED = FitOptions(kind="balanced")
 HOME_CHECK = HomeCheck()
@@ -40,6 +40,7 @@ class Parameters:
     max_internal: int = 255
     max_depth: int = 64
     members: Membership = NOBODY
+    estimator_format: int = LATEST_FORMAT
 
     def __post_init__(self) -> None:
         for name in ("n_new", "n_max", "n_share"):
@@ -74,7 +75,7 @@ class Parameters:
 
     def limits(self, n_features: int) -> TreeLimits:
         """Return what trees these parameters allow."""
-        return TreeLimits(n_features, self.max_internal, self.max_depth)
+        return TreeLimits(n_features, self.max_internal, self.max_depth, self.estimator_format)
 
     def ranking_for(self, node: str, iteration: int, purpose: str, seed: int, rows: Rows | None) -> Ranking:
         """Return the ranking a node applies at one moment."""

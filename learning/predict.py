@@ -1,7 +1,8 @@
 """Prediction over plain-array trees, without building scikit-learn objects from bytes that others sent.
 
-Rows are compared in float32 and leaf values added tree by tree in the given order, as scikit-learn's
-forests do, so the class decisions are the same bit for bit.
+Rows are compared in float32 and leaf values added tree by tree in the given order, as scikit-learn's forests
+do, so scores of equal weights are the same bit for bit. Decisions are the same but at rounding ties: a forest
+adds up both classes and takes the greater sum, where here one sum is held against the threshold.
 """
 
 from collections.abc import Sequence

@@ -191,7 +191,9 @@ TABLE: dict[str, Code] = {
     "TREE_LEAF_VALUE": Code(TreeError, "Refuse this tree; a leaf holds a probability from 0 to 1."),
     "TREE_TOO_DEEP": Code(TreeError, _FIT),
     "TREE_TOO_MANY_NODES": Code(TreeError, _FIT),
-    "TREE_VERSION": Code(TreeError, "Ask the sender for estimator format v1; nothing else is ever loaded."),
+    "TREE_VERSION": Code(
+        TreeError, "Ask the sender for the estimator format of the process; nothing else is ever loaded."
+    ),
     "TREE_FLAGS": Code(TreeError, _SENDER),
     "TREE_LENGTH": Code(TreeError, _SENDER),
     "TREE_SHAPE": Code(TreeError, _SENDER),

@@ -25,6 +25,7 @@ from protocol.ledger.processes import TaskContext
 from protocol.task.opening import TaskId
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share
+from protocol.trees.tree import check_format
 
 MAX_CHANCE = 16
 """Trees of at most so many splits may be equal by chance (docs/adr/0405): they are marked, never refused."""
@@ -45,6 +46,8 @@ def check_share(ctx: Context, task: TaskId, share: Share, context: TaskContext) 
     new = tuple(estimator for estimator in own if estimator.id not in known)
     _check_counters(ctx, task, new, next_counter(ctx, context, head), context.parameters.agreed.n_new)
     _check_not_copied(task.node, new, held)
+    for estimator in new:
+        check_format(estimator.tree, context.limits)
     return new
 
 

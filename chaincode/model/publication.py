@@ -19,6 +19,7 @@ from protocol.task.opening import TaskId
 from protocol.task.payload import read_payload
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
+from protocol.trees.tree import check_format
 
 MAX_TREES_BYTES = 16 << 20
 
@@ -73,6 +74,7 @@ def trees_to_store(
     for estimator in share.estimators:
         if estimator.tree.digest != digests[estimator.id]:
             raise StateError("MODEL_TREES", f"{estimator.id} is {digests[estimator.id]} in the last ensemble")
+        check_format(estimator.tree, context.limits)
     return share.estimators
 
 

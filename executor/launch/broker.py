@@ -15,8 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, Self
 
-from executor.errors import TaskError
-from executor.launch.reasons import host_failed
+from executor.errors import TaskError, host_failed
 from protocol.broker import frames
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb

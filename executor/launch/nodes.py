@@ -13,10 +13,9 @@ from docker import DockerClient
 
 from executor.caller import Caller
 from executor.data import Dataset
-from executor.errors import IntegrityError
+from executor.errors import IntegrityError, host_failed
 from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
-from executor.launch.reasons import host_failed
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession, own_labels, session_of
 from executor.launch.source import DataSource, remember, source_of

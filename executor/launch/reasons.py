@@ -7,7 +7,6 @@ user or a host of the operator, or what an engine said; none of that goes there.
 import unicodedata
 from collections.abc import Mapping
 
-from executor.errors import TaskError
 from protocol.errors import AttestreeError, defined
 
 MAX_EVIDENCE_TEXT = 300
@@ -34,12 +33,6 @@ def closing_words(error: AttestreeError) -> tuple[str, str]:
     """Return the code and the sentence for the ledger."""
     code = error.code if error.code in defined() else UNKNOWN
     return code, SENTENCES.get(code, OTHERWISE)
-
-
-def host_failed(error: OSError) -> TaskError:
-    """Say that this host, and not the learner, the engine or the ledger, kept a task from its result."""
-    place = f"{error.filename}: " if error.filename else ""
-    return TaskError("HOST_FAILED", f"{place}{error.strerror or type(error).__name__}")
 
 
 def fit_for_record(evidence: Mapping[str, str]) -> dict[str, str]:

@@ -18,11 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from executor.errors import DeadlineError, IntegrityError, TaskError
+from executor.errors import DeadlineError, IntegrityError, TaskError, host_failed
 from executor.exits import gravest
 from executor.launch.broker import BrokerServer
 from executor.launch.plan import TaskPlan
-from executor.launch.reasons import closing_words, fit_for_record, host_failed
+from executor.launch.reasons import closing_words, fit_for_record
 from executor.launch.relay import TaskRelay
 from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import Journal, NodeStore

@@ -28,7 +28,7 @@ HEARTBEAT = 20.0
 """Seconds after which it is asked again though nothing was announced: a task, for one, expires in silence."""
 PULSE = 0.5
 """Seconds within which a wait notices that it is to stop."""
-_PASSING = ("LEDGER_UNREACHABLE", "LEDGER_TIMEOUT", "EVALUATE_FAILED")
+_PASSING = ("LEDGER_UNREACHABLE", "LEDGER_TIMEOUT", "EVALUATE_FAILED", "PEERS_DISAGREE")
 
 T = TypeVar("T")
 

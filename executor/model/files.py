@@ -6,7 +6,7 @@ spelling, so its SHA-256 stands for all of it: `sha256sum model.json` is the dig
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ def to_dict(exported: Exported) -> dict[str, Any]:
         "estimators": [
             {
                 "id": str(estimator.id),
+                "format": estimator.tree.format,
                 "digest": str(estimator.tree.digest),
                 "weight": weight,
                 **{name: getattr(estimator.tree, name).tolist() for name in ARRAYS},
@@ -129,7 +130,7 @@ def difference(found: Any, expected: Any, place: str = "") -> str | None:
 
 def _model(record: Mapping[str, Any]) -> Model:
     voting = record["voting"]
-    limits = TreeLimits(record["n_features"], FORMAT_MAX_INTERNAL, FORMAT_MAX_INTERNAL)
+    widest = TreeLimits(record["n_features"], FORMAT_MAX_INTERNAL, FORMAT_MAX_INTERNAL)
     check_counter(record["iteration"], "iteration")
     terms = ModelTerms(
         parse_process(record["process"]),
@@ -145,7 +146,7 @@ def _model(record: Mapping[str, Any]) -> Model:
         Voting(voting["threshold"], voting["vote"], voting["vote_cap"], _membership(voting["organisations"])),
     )
     terms.voting.parameters()
-    model = Model(terms, Ensemble.of([_estimator(entry, limits) for entry in record["estimators"]]))
+    model = Model(terms, Ensemble.of([_estimator(entry, widest) for entry in record["estimators"]]))
     found = ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in model.ensemble])
     if found != model.digest:
         raise altered(f"its trees give the digest {found}, and it says {model.digest}")
@@ -175,7 +176,8 @@ def _forms(record: Mapping[str, Any]) -> dict[str, Digest]:
     return {found[name]: Digest.parse(text) for name, text in record["files"].items()}
 
 
-def _estimator(entry: Mapping[str, Any], limits: TreeLimits) -> Estimator:
+def _estimator(entry: Mapping[str, Any], widest: TreeLimits) -> Estimator:
+    limits = replace(widest, format=entry["format"])
     tree = Tree.from_arrays(
         entry["feature"],
         entry["threshold"],

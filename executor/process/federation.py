@@ -30,6 +30,7 @@ _AS_THEY_ARE = (
     "task_seconds",
     "silence_seconds",
     "abort",
+    "estimator_format",
     "confidential",
     "confidential_blocks",
 )

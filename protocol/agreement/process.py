@@ -22,6 +22,7 @@ from protocol.errors import EncodingError, ProcessError
 from protocol.fields import AgreementFields
 from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
+from protocol.trees.limits import FIRST_FORMAT, LATEST_FORMAT
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32
@@ -62,6 +63,8 @@ class Specification:
     confidential_blocks: int = 0
     """For how many blocks those peers keep a tree; 0 is for good."""
     version: int = VERSION
+    estimator_format: int = LATEST_FORMAT
+    """In which format the nodes write their trees."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -83,6 +86,7 @@ class Specification:
             found.flag("confidential", default=False),
             found.whole("confidential_blocks", 0, MAX_CONFIDENTIAL_BLOCKS, 0),
             version,
+            found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
         )
         specification.check()
         return specification
@@ -104,6 +108,8 @@ class Specification:
         _check_steps(self.steps, self.iterations)
         for step in self.steps:
             step.check_nodes(self.nodes)
+            if step.parameters.limits.format != FIRST_FORMAT:
+                raise ProcessError("PROCESS_FIELDS", "limits has a format, which estimator_format is for")
         self.topology.first.check_nodes(self.nodes)
         for start, topology in self.topology.changes:
             topology.check_nodes(self.nodes)
@@ -149,7 +155,7 @@ class Specification:
     ) -> TaskParameters:
         """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
-        agreed = step.parameters_of(node)
+        agreed = step.parameters_of(node).in_format(self.estimator_format)
         counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
             agreed,
@@ -182,6 +188,7 @@ class Specification:
         if self.version > 1:
             record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
             record |= {"confidential": self.confidential, "confidential_blocks": self.confidential_blocks}
+            record["estimator_format"] = self.estimator_format
         return record
 
     def to_bytes(self) -> bytes:
@@ -199,8 +206,11 @@ class Specification:
 
 _NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
 _FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
-_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, "silence_seconds", "abort", "confidential", "confidential_blocks")}
+_SECOND = ("silence_seconds", "abort", "confidential", "confidential_blocks", "estimator_format")
+_OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""
+_FORMATS = {1: FIRST_FORMAT, VERSION: LATEST_FORMAT}
+"""By version, the estimator format of a process that names none."""
 
 
 def _version(record: object) -> int:

@@ -1,7 +1,7 @@
 """One step of a process: which image runs, how often, with which parameters, on which node."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -11,7 +11,13 @@ from protocol.digest import Digest
 from protocol.errors import IdentifierError, ProcessError
 from protocol.fields import AgreementFields
 from protocol.identifiers import parse_image_name, parse_image_version, parse_node
-from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, TreeLimits
+from protocol.trees.limits import (
+    FIRST_FORMAT,
+    FORMAT_MAX_FEATURES,
+    FORMAT_MAX_INTERNAL,
+    LATEST_FORMAT,
+    TreeLimits,
+)
 
 VERSION = 2
 """The version of specifications that are written; version 1 is read."""
@@ -77,6 +83,10 @@ class StepParameters:
             "schema_digest": str(self.schema_digest),
             "options": dict(self.options),
         }
+
+    def in_format(self, number: int) -> "StepParameters":
+        """Return the parameters with limits that name the estimator format of the process."""
+        return replace(self, limits=replace(self.limits, format=number))
 
     def overridden(self, changes: Mapping[str, Any]) -> "StepParameters":
         """Return the parameters with a node's own counts and options; the rest all nodes share."""
@@ -206,10 +216,12 @@ def _options(found: AgreementFields) -> dict[str, Record]:
 
 
 def _limits(record: object) -> TreeLimits:
-    found = AgreementFields(record, "limits", ("n_features",), ("max_internal", "max_depth"))
+    found = AgreementFields(record, "limits", ("n_features",), ("max_internal", "max_depth", "format"))
     given = {
         name: found.whole(name, 0, FORMAT_MAX_INTERNAL)
         for name in ("max_internal", "max_depth")
         if name in found
     }
+    if "format" in found:
+        given["format"] = found.whole("format", FIRST_FORMAT, LATEST_FORMAT)
     return TreeLimits(found.whole("n_features", 1, FORMAT_MAX_FEATURES), **given)

@@ -23,7 +23,7 @@ WIDE, PROBABILITIES, MISSING = 1, 2, 4
 HEADER = struct.Struct("<BBH")
 # A leaf's mark has all bits of its width set, so that -1 becomes the mark by cutting it to size.
 NO_FEATURE, NARROW_LEAF, WIDE_LEAF = -1, 0xFF, 0xFFFF
-_CERTAIN = frozenset((0.0, 1.0))
+CERTAIN = frozenset((0.0, 1.0))
 
 
 class Parsed(NamedTuple):
@@ -55,7 +55,7 @@ def encode(
     else:
         flags |= WIDE
         feature_section = struct.pack(f"<{n_nodes}H", *[feature & WIDE_LEAF for feature in features])
-    if _CERTAIN.issuperset(values):
+    if CERTAIN.issuperset(values):
         ones = sum([1 << i for i, value in enumerate(values) if value])
         value_section = ones.to_bytes((n_leaves + 7) >> 3, "little")
     else:
@@ -91,12 +91,11 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
     thresholds: tuple[float, ...] = struct.unpack_from(f"<{n_internal}d", raw, end_features)
     if not all(map(math.isfinite, thresholds)):
         raise TreeError("TREE_THRESHOLD", "a threshold is not a finite number")
-    if 0.0 in thresholds:
-        _refuse_negative_zero(thresholds)
+    refuse_negative_zero(thresholds)
     probabilities: tuple[float, ...] = ()
     ones = 0
     if flags & PROBABILITIES:
-        probabilities = _probabilities(raw[end_thresholds:end_values], n_leaves)
+        probabilities = check_probabilities(struct.unpack_from(f"<{n_leaves}d", raw, end_thresholds))
     else:
         ones = _bitmap(raw[end_thresholds:end_values], n_leaves)
     missing = _bitmap(raw[end_values:], n_internal)
@@ -106,13 +105,9 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
 
 
 def _header(raw: bytes, limits: TreeLimits) -> tuple[int, int]:
-    if type(raw) is not bytes:
-        raise TreeError("TREE_INPUT", f"a tree is read from bytes, not {type(raw).__name__}")
     if len(raw) < HEADER.size:
         raise TreeError("TREE_LENGTH", f"{len(raw)} bytes are too few for a tree")
-    version, flags, n_nodes = HEADER.unpack_from(raw)
-    if version != VERSION:
-        raise TreeError("TREE_VERSION", f"first byte {version} is not estimator format {VERSION}")
+    _, flags, n_nodes = HEADER.unpack_from(raw)
     if flags & ~(WIDE | PROBABILITIES | MISSING):
         raise TreeError("TREE_FLAGS", f"flags {flags:#04x} are not defined")
     if n_nodes == 0:
@@ -167,8 +162,8 @@ def _depth(features: Sequence[int], leaf: int, limits: TreeLimits) -> int:
     return deepest
 
 
-def _probabilities(section: bytes, n_leaves: int) -> tuple[float, ...]:
-    values: tuple[float, ...] = struct.unpack(f"<{n_leaves}d", section)
+def check_probabilities(values: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the values of leaves if they are probabilities, and not all certain."""
     fractional = False
     for value in values:
         if not 0.0 <= value <= 1.0:
@@ -177,8 +172,7 @@ def _probabilities(section: bytes, n_leaves: int) -> tuple[float, ...]:
             fractional = True
     if not fractional:
         raise TreeError("TREE_NOT_CANONICAL", "leaves of 0 and 1 alone are written as bits")
-    if 0.0 in values:
-        _refuse_negative_zero(values)
+    refuse_negative_zero(values)
     return values
 
 
@@ -189,6 +183,7 @@ def _bitmap(section: bytes, count: int) -> int:
     return bits
 
 
-def _refuse_negative_zero(numbers: Sequence[float]) -> None:
-    if any(number == 0.0 and math.copysign(1.0, number) < 0.0 for number in numbers):
+def refuse_negative_zero(numbers: Sequence[float]) -> None:
+    """Return if no zero has a sign."""
+    if 0.0 in numbers and any(number == 0.0 and math.copysign(1.0, number) < 0.0 for number in numbers):
         raise TreeError("TREE_NOT_CANONICAL", "zero is written without a sign")

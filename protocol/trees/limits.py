@@ -1,4 +1,4 @@
-"""What a process allows a tree to be, within what estimator format v1 can hold."""
+"""What a process allows a tree to be, within what the estimator formats can hold."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,6 +9,7 @@ from protocol.fields import Fields
 
 FORMAT_MAX_FEATURES = 65_535
 FORMAT_MAX_INTERNAL = 32_767
+FIRST_FORMAT, LATEST_FORMAT = 1, 2
 _LIMITS = ("n_features", "max_internal", "max_depth")
 
 
@@ -23,21 +24,26 @@ class TreeLimits:
     n_features: int
     max_internal: int = 255
     max_depth: int = 64
+    format: int = FIRST_FORMAT
+    """The estimator format in which trees are written, and the latest that is read."""
 
     def __post_init__(self) -> None:
         _within("n_features", self.n_features, 1, FORMAT_MAX_FEATURES)
         _within("max_internal", self.max_internal, 0, FORMAT_MAX_INTERNAL)
         _within("max_depth", self.max_depth, 0, FORMAT_MAX_INTERNAL)
+        _within("format", self.format, FIRST_FORMAT, LATEST_FORMAT)
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Read limits with every default written out."""
-        found = Fields(record, "limits", _LIMITS)
-        return cls(*(found[name] for name in _LIMITS))
+        found = Fields(record, "limits", _LIMITS, ("format",))
+        n_features, max_internal, max_depth = (found[name] for name in _LIMITS)
+        return cls(n_features, max_internal, max_depth, found.get("format", FIRST_FORMAT))
 
     def to_dict(self) -> dict[str, canonical.Record]:
-        """Return the record with every default written out."""
-        return {name: getattr(self, name) for name in _LIMITS}
+        """Return the record with every default written out; format 1 is what goes without saying."""
+        record: dict[str, canonical.Record] = {name: getattr(self, name) for name in _LIMITS}
+        return record if self.format == FIRST_FORMAT else record | {"format": self.format}
 
     @property
     def max_nodes(self) -> int:
@@ -52,5 +58,5 @@ def _within(name: str, value: int, lowest: int, highest: int) -> None:
         )
 
 
-FORMAT_LIMITS = TreeLimits(FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, FORMAT_MAX_INTERNAL)
-"""The widest limits there are: what the format can hold."""
+FORMAT_LIMITS = TreeLimits(FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, FORMAT_MAX_INTERNAL, LATEST_FORMAT)
+"""The widest limits there are: what the formats can hold."""

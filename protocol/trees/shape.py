@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from protocol.errors import TreeError
-from protocol.trees import encoding
+from protocol.trees import encoding, formats
 from protocol.trees.limits import TreeLimits
 
 NO_CHILD = -1
@@ -72,7 +72,7 @@ def canonical_bytes(  # noqa: PLR0917
         node = left_child
     if len(order) != n_nodes:
         raise TreeError("TREE_UNREACHABLE", f"node {seen.index(0)} does not hang from the root")
-    return encoding.encode(order, thresholds, values, missing), max(leaf_depths)
+    return formats.encode(limits.format, order, thresholds, values, missing), max(leaf_depths)
 
 
 def _wrong_child(node: int, left: int, right: int, n_nodes: int) -> TreeError:

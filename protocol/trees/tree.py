@@ -5,6 +5,7 @@ A row goes left at an internal node when `x[feature] <= threshold`, and when `x[
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from protocol.digest import Digest
 from protocol.errors import TreeError
-from protocol.trees import encoding
-from protocol.trees.limits import FORMAT_LIMITS, TreeLimits
+from protocol.trees import encoding, formats
+from protocol.trees.limits import FIRST_FORMAT, FORMAT_LIMITS, TreeLimits
 from protocol.trees.shape import canonical_bytes
 
 __all__ = ["FORMAT_LIMITS", "Tree", "TreeLimits"]
 
 ArrayLike: TypeAlias = Sequence[Any] | NDArray[Any]
+_FIRST_LIMITS = replace(FORMAT_LIMITS, format=FIRST_FORMAT)
 _INTEGERS, _NUMBERS, _TRUTHS = "iu", "fiu", "biu"
 
 
@@ -48,7 +50,7 @@ class Tree:
     @classmethod
     def from_bytes(cls, raw: bytes, limits: TreeLimits) -> Self:
         """Accept the canonical bytes of a tree within the limits, or raise `TreeError`."""
-        parsed = encoding.parse(raw, limits)
+        parsed = formats.parse(raw, limits)
         return cls._make(raw, len(parsed.features), parsed.depth)
 
     @classmethod
@@ -66,9 +68,9 @@ class Tree:
 
         -1 as both children marks a leaf. What an array holds where it has no meaning (the feature of a
         leaf, the value of an internal node) is ignored, because scikit-learn puts marks and statistics
-        there. Without limits, those of the format hold.
+        there. Without limits, those of format v1 hold.
         """
-        limits = FORMAT_LIMITS if limits is None else limits
+        limits = _FIRST_LIMITS if limits is None else limits
         n_nodes = _length("feature", feature)
         if n_nodes == 0:
             raise TreeError("TREE_EMPTY", "the tree has no nodes")
@@ -100,6 +102,11 @@ class Tree:
     def to_bytes(self) -> bytes:
         """Return the one byte string of this tree."""
         return self._raw
+
+    @property
+    def format(self) -> int:
+        """The estimator format of the bytes: each has one byte string, and so one digest, for a tree."""
+        return self._raw[0]
 
     @property
     def digest(self) -> Digest:
@@ -148,7 +155,7 @@ class Tree:
     def _preorder(self) -> "_Arrays":
         arrays = self._arrays
         if arrays is None:
-            arrays = _Arrays(encoding.parse(self._raw, FORMAT_LIMITS))
+            arrays = _Arrays(formats.parse(self._raw, FORMAT_LIMITS))
             object.__setattr__(self, "_arrays", arrays)
         return arrays
 
@@ -170,6 +177,14 @@ class Tree:
     def __reduce__(self) -> tuple[Any, ...]:
         # For a party's own worker processes; the copy passes the same door as any other bytes.
         return Tree.from_bytes, (self._raw, FORMAT_LIMITS)
+
+
+def check_format(tree: Tree, limits: TreeLimits) -> None:
+    """Return if a new tree is in the format of the process: in another one it would pass for another tree."""
+    if tree.format != limits.format:
+        raise TreeError(
+            "TREE_VERSION", f"a new tree is of format {tree.format}, and the process's is {limits.format}"
+        )
 
 
 class _Arrays:

@@ -243,7 +243,7 @@ def play_single_task(member: Member, process: str, node: str) -> None:
     task = TaskId(process, node, 0)
     proof = prove_possession(key, task, context.organisation, opening).hex()
     member.submit("execution-record", "OpenTask", process, node, 0, opening.to_dict(), proof)
-    tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0])
+    tree = Tree.from_arrays([-1], [0.0], [-1], [-1], [0.0], limits=context.limits)
     estimator = Estimator(EstimatorId(node, 0), tree)
     result = TaskResult(
         first=0,

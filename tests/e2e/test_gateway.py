@@ -57,8 +57,8 @@ def identity_of(live, organisation, name):
     return Identity.load(live.msp_folder(organisation, name), live.msp_id(organisation))
 
 
-def register(ledger, version):
-    return ledger.images.register(IMAGE, version, MANIFEST, IMAGE_ID, REPOSITORY, "for a test")
+def register(ledger, version, name=IMAGE):
+    return ledger.images.register(name, version, MANIFEST, IMAGE_ID, REPOSITORY, "for a test")
 
 
 def test_what_is_submitted_can_be_evaluated(scientist):
@@ -120,11 +120,11 @@ def test_lists_are_followed_over_pages(live, monkeypatch):
     # Of an organisation that has not registered much else, or there would be hundreds of pages.
     with Caller(live, "org4", "data-scientist").ledger() as ledger:
         for version in versions:
-            register(ledger, version)
+            register(ledger, version, "org4/learner")
         images = [record.image for record in ledger.images.list("Org4MSP")]
         found = [(image.name, image.version) for image in images]
         assert len(found) == len(set(found)) >= 3
-        assert {(IMAGE, version) for version in versions} <= set(found)
+        assert {("org4/learner", version) for version in versions} <= set(found)
         assert not list(ledger.images.list("Org9MSP"))
 
 

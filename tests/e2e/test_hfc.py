@@ -33,7 +33,7 @@ from executor.ledger.hfc.call import WORKER, Worker
 from executor.ledger.hfc.client import HfcTransport
 from executor.ledger.hfc.environment import hfc_python
 from executor.network import Network
-from protocol.errors import AttestreeError, StateError
+from protocol.errors import AccessError, AttestreeError, StateError
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def gateway(live: Network) -> Iterator[GatewayTransport]:
         yield opened
 
 
-def registration(version: str, description: str = "by hfc") -> tuple[str, ...]:
-    return ("image", "Register", IMAGE, version, DIGESTS[1], DIGESTS[2], REPOSITORY, description)
+def registration(version: str, description: str = "by hfc", name: str = IMAGE) -> tuple[str, ...]:
+    return ("image", "Register", name, version, DIGESTS[1], DIGESTS[2], REPOSITORY, description)
 
 
 @pytest.fixture(scope="module")
@@ -142,16 +142,17 @@ def test_calls_at_once_do_not_mix_up_their_results(hfc: HfcTransport, live: Netw
     other = HfcTransport.connect(live, "org2", "data-scientist")
     fresh = [unique("1") for _ in range(2)]
 
-    def attempt(transport: HfcTransport, name: str) -> str:
+    def attempt(transport: HfcTransport, made: str, name: str = IMAGE) -> str:
         try:
-            return str(json.loads(transport.submit(*registration(name)).answer)["image"]["version"])
-        except StateError as error:
+            answer = transport.submit(*registration(made, name=name)).answer
+        except (AccessError, StateError) as error:
             return error.code
+        return str(json.loads(answer)["image"]["version"])
 
-    calls = [(hfc, fresh[0]), (hfc, version), (other, fresh[1]), (other, version)]
+    calls = [(hfc, fresh[0]), (hfc, version), (other, fresh[1], "org2/learner"), (other, version)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda call: attempt(*call), calls))
-    assert found == [fresh[0], "IMAGE_EXISTS", fresh[1], "IMAGE_EXISTS"]
+    assert found == [fresh[0], "IMAGE_EXISTS", fresh[1], "IMAGE_OWNER"]
 
 
 def test_of_two_that_write_the_same_record_one_succeeds(live: Network, hfc: HfcTransport) -> None:

@@ -94,7 +94,7 @@ CASES = {
     "b3": ("signs with another key", "node01", 11, "SIGNATURE_INVALID"),
     "malformed-frame": ("sends noise", "node01", 14, "FRAME_VERSION"),
     "d19": ("shares a pickle", "node01", 14, "TREE_VERSION"),
-    "d15": ("shares under a forged name", "node04", 13, "ESTIMATOR_UNKNOWN"),
+    "d15": ("shares under a forged name", "node04", 13, "ESTIMATOR_NOT_HELD"),
     "d21": ("shares too much", "node01", 14, "SHARE_COUNT"),
     "state-not-named": ("keeps another state", "node05", 14, "RECORD_VALUE"),
     "state-of-no-use": ("strands its node", "node05", 14, "RECORD_VALUE"),

@@ -16,6 +16,7 @@ from support.player import N_FEATURES, N_MAX, N_NEW, N_SHARE, Player, fitted
 from learning.actions import predictor
 from learning.ensemble import Ensemble
 from learning.parameters import Parameters
+from protocol.defence import Membership
 
 FEATURES = [f"V{i}" for i in range(N_FEATURES)]
 
@@ -106,7 +107,9 @@ def test_export_is_checked_and_scores_as_the_ledger_says(
     assert set(made["files"]) == {"json", "npz", "onnx"}
     record = json.loads((out / "model.json").read_text(encoding="utf-8"))
     assert record["digest"] == made["digest"]
-    assert record["voting"] == {"threshold": 0.25, "vote": "mean", "vote_cap": 0.4}
+    organisations = {member.identity: f"Org{i}MSP" for i, member in enumerate(nodes(), 1)}
+    voting = {"threshold": 0.25, "vote": "mean", "vote_cap": 0.4, "organisations": organisations}
+    assert record["voting"] == voting
     assert record["features"] == FEATURES
     again = ("model", "export", *place, "--out", str(out))
     assert refused(*again) == (2, "EXPORT_EXISTS")
@@ -148,7 +151,9 @@ def test_predict_agrees_with_learning_and_with_onnx(
 
 def node_scores(player: Player, X: np.ndarray) -> np.ndarray:
     trees = [e for member in nodes() for e in fitted(member.identity) if e.id in player.ensemble]
-    return predictor(Ensemble.of(trees), Parameters(vote_cap=0.4)).scores(X)
+    members = Membership.of({member.identity: member.organisation for member in nodes()})
+    agreed = Parameters(vote_cap=0.4, members=members)
+    return predictor(player.node, Ensemble.of(trees), agreed).scores(X)
 
 
 def test_rows_of_another_schema_are_refused(place: tuple[str, str], data: Path, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def fitted(node: str) -> tuple[Estimator, ...]:
     rng = np.random.default_rng(int.from_bytes(Digest.of(node.encode()).raw[:4], "big"))
     X = rng.normal(size=(200, N_FEATURES))
     rows = Rows.of(X, X[:, 0] + X[:, 1] * X[:, 2] > 1.5)
-    return tuple(fit(rows, FitTask(node, 0, 0, N_NEW, 7, FitOptions(), TreeLimits(N_FEATURES))))
+    return tuple(fit(rows, FitTask(node, 0, 0, N_NEW, 7, FitOptions(), TreeLimits(N_FEATURES, format=2))))
 
 
 @dataclass

@@ -18,6 +18,7 @@ from protocol.ledger.estimators import (
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.tasks import InitialRecord, InitialTreeRecord, ShareRecord, SlotRecord, TaskRecord
 from protocol.trees.share import Share
+from protocol.trees.tree import check_format
 
 SENTENCES = {
     "estimators": "each tree is stored once, under its creator, as bytes that have the digest on record",
@@ -56,7 +57,7 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     iteration = about.iteration if isinstance(about, EstimatorRecord) else 0
     agreed = view.plan(str(process)).parameters(str(creator), iteration).agreed
     try:
-        record.decode(agreed.limits)
+        check_format(record.decode(agreed.limits).tree, agreed.limits)
         findings.count("estimators")
     except AttestreeError as error:
         findings.check("estimators", False, f"{item.key}: {error.code}: {error.cause}", view.where)

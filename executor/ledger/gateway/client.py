@@ -38,8 +38,9 @@ Status = grpc.StatusCode
 CONFLICT_ATTEMPTS = 6
 """How often a call is made before it is given up because others write the same keys."""
 CONFLICT_PAUSE = 0.1
-OWN_ENDORSEMENT_SECONDS = 5.0
-"""How long the own peer's endorsement is waited for when enough others have endorsed."""
+OWN_SECONDS = 5.0
+"""How long the own peer's endorsement, or its report of a commit, is waited for once enough others have come;
+so that what was written can be read there at once."""
 # The orderers have not taken a transaction that was answered so, if the peer tells the truth.
 _NOT_ORDERED = (
     Status.INVALID_ARGUMENT,
@@ -99,12 +100,13 @@ class Gateway:
         links = sorted(self._links, key=lambda link: (link.peer.msp != own, link.rests))
         if audience is not None:
             links = [link for link in links if link.peer.msp in audience]
-        rests = not links or links[0].peer.msp != own or links[0].rests
         needed = majority(len(self.members))
-        rule = replace(self._rule(set()), needed=needed, own_wait=0 if rests else OWN_ENDORSEMENT_SECONDS)
+        rule = replace(self._rule(set()), needed=needed, own_wait=self._own_wait)
         direct = audience is not None or len({link.peer.msp for link in links}) >= needed
-        refusals = 1 if self.trust.own_peer else self.agreement
-        collection = Collection(proposal, self.members, direct, refusals, self.deadlines.endorse)
+        believed = own if self.trust.own_peer else ""
+        collection = Collection(
+            proposal, self.members, direct, self.agreement, believed, self.deadlines.endorse
+        )
         result, endorsements = collect(links, rule, collection)
         return proposal.endorsed(result, endorsements, self.identity)
 
@@ -185,8 +187,12 @@ class Gateway:
         )
 
     def _preferred(self) -> list[Link]:
-        """The own organisation's peer and then the others, those that did not answer of late at the end."""
-        return sorted(self._links, key=lambda link: (link.rests, link.peer.msp != self.identity.msp_id))
+        """The own organisation's peer, those that are furthest, the others; who did not answer of late last.
+
+        So whoever has just written asks first those that have reported the block.
+        """
+        own = self.identity.msp_id
+        return sorted(self._links, key=lambda link: (link.rests, link.peer.msp != own, -link.height))
 
     def _read(self, proposal: Proposal, rule: Rule, check: Check | None = None) -> bytes:
         more = () if check is None else (check,)
@@ -213,7 +219,12 @@ class Gateway:
 
     def _commit(self, tx_id: str, seconds: float, heights: Mapping[Link, int]) -> Commit:
         question = StatusQuestion.make(self.identity, self.channel, tx_id, seconds, heights)
-        return find_commit(self._preferred(), self._decisive, question)
+        return find_commit(self._preferred(), replace(self._decisive, own_wait=self._own_wait), question)
+
+    @property
+    def _own_wait(self) -> float:
+        own = [link for link in self._links if link.peer.msp == self.identity.msp_id]
+        return 0 if all(link.rests for link in own) else OWN_SECONDS
 
     def _follow(self, chaincode: str, start: int, seconds: float) -> EventStream:
         def request(block: int) -> Any:

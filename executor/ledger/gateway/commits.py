@@ -26,11 +26,11 @@ class Deadlines:
 
     evaluate: float = 20
     endorse: float = 30
-    submit: float = 20
+    submit: float = 10
     commit: float = 60
-    agree: float = 5
+    agree: float = 15
     """For peers that disagree, until they say the same."""
-    own_lag: float = 1
+    own_lag: float = 5
     """For the own peer, until others that agree are believed against it."""
     another_peer: float = 10
     """After so long, another peer hands an unknown transaction to the orderers, too; it is written once."""

@@ -53,7 +53,7 @@ class Rule:
     own_lag: float = 0.0
     """Seconds for which the own peer's contradiction holds back what enough others say."""
     own_wait: float = 0.0
-    """Seconds for which its silence does."""
+    """Seconds for which its silence does, once enough others have spoken."""
     patience: float = 0.0
     """Seconds for which peers are asked again."""
     insist: bool = False
@@ -99,6 +99,7 @@ class Inquiry(Generic[T]):
         self._failed: dict[Link, grpc.RpcError] = {}
         self._untrue: dict[Link, str] = {}
         self._began = time.monotonic()
+        self._enough_since: float | None = None
         self._turn = 0
 
     def decide(self) -> dict[str, Statement[T]]:
@@ -162,8 +163,13 @@ class Inquiry(Generic[T]):
     def _hedge(self) -> float | None:
         if not self._overdue.issuperset(self._waiting):
             return HEDGE_SECONDS
-        held_back = self._rule.own_wait - self._elapsed
-        return held_back if held_back > 0 else None
+        return None if self._enough_since is None else max(self._held_back, 0)
+
+    @property
+    def _held_back(self) -> float:
+        """How much longer the own peer's silence holds back what enough others say."""
+        since = time.monotonic() if self._enough_since is None else self._enough_since
+        return since + self._rule.own_wait - time.monotonic()
 
     @property
     def _elapsed(self) -> float:
@@ -175,16 +181,18 @@ class Inquiry(Generic[T]):
         enough = [
             key
             for key, votes in self._votes.items()
-            if len(votes) >= (next(iter(votes.values())).needed or rule.needed)
+            if len(votes) >= min(statement.needed or rule.needed for statement in votes.values())
             or any(msp in rule.alone for msp in votes)
         ]
         with_own = [key for key in enough if rule.own in self._votes[key]]
         if with_own or not enough:
             return with_own[-1] if with_own else None
+        if self._enough_since is None:
+            self._enough_since = time.monotonic()
         if any(link.peer.msp == rule.own for link in self._last) and self._elapsed < rule.own_lag:
             return None
         waits = any(link.peer.msp == rule.own for link in self._waiting)
-        if waits and self._elapsed < rule.own_wait:
+        if waits and self._held_back > 0:
             return None
         return enough[-1]
 
@@ -207,7 +215,9 @@ class Inquiry(Generic[T]):
     def _blame_others(self, chosen: Hashable) -> None:
         """Say of whom the answer is not, though they were asked."""
         for link in self._overdue:
-            link.blame(f"no answer within {HEDGE_SECONDS:g} s")
+            # Who insists waits for what has to happen first, which may take its time.
+            if not self._rule.insist or self._held_back <= 0:
+                link.blame(f"no answer within {HEDGE_SECONDS:g} s")
         for link, why in self._untrue.items():
             link.blame(why)
         for link, error in self._failed.items():

@@ -44,6 +44,7 @@ REFUSED = 400
 LAST_BLOCK = 2**63 - 1
 PROBE_SECONDS = 2.0
 PAUSES = (0.1, 0.2, 0.4, 0.8)
+READ_PAUSES = (*PAUSES, 1.6, 3.2)
 """How long peers get to catch up with each other when they disagree."""
 BEHIND_PAUSE = 0.2
 """Until a peer that has not the block yet is asked for it again: about the time of a block."""
@@ -217,11 +218,11 @@ class Call:
                     return self._word({server: found}, 1)
                 tried[server] = found
         rest = [pair for pair in zip(self.request.peers, self.peers, strict=True) if pair[0] not in tried]
-        for pause in (*PAUSES, None):
+        for pause in (*READ_PAUSES, None):
             answers = await self._answers([peer for _, peer in rest], chaincode, function, arguments)
             said = tried | dict(zip([server for server, _ in rest], answers, strict=True))
             try:
-                return self._word(said, self.request.agreement)
+                return self._word(said, self.request.agreement, own_lags=pause is not None)
             except WorkerError as error:
                 if pause is None or error.record["kind"] != "disagree":
                     raise
@@ -242,13 +243,15 @@ class Call:
                 raise found
         return answers
 
-    def _word(self, said: dict[Server, Any], needed: int) -> bytes:
-        """Return the answer that enough organisations gave; what enough refuse is refused."""
+    def _word(self, said: dict[Server, Any], needed: int, *, own_lags: bool = False) -> bytes:
+        """Return the answer that enough organisations gave; what enough refuse is refused.
+
+        While the own peer may only lag, or be ahead of the others, nothing is said against its word.
+        """
         alike: dict[tuple[str, Any], list[Server]] = {}
-        details, kinds = [], []
+        details = []
         for server, found in said.items():
             if isinstance(found, grpc.RpcError | TimeoutError):
-                kinds.append(kind_of(found))
                 details.append(server.said(found))
                 if kind_of(found) == "failed":
                     alike.setdefault(("failed", text_of(found)), []).append(server)
@@ -259,12 +262,20 @@ class Call:
             else:
                 details.append(server.said(found.response.message))
                 alike.setdefault(("refused", found.response.message), []).append(server)
-        (kind, word), voters = max(alike.items(), key=lambda item: len(item[1]), default=(("", b""), []))
+        (kind, word), voters = max(
+            alike.items(),
+            key=lambda item: (
+                own_lags and any(server.msp == self.request.msp for server in item[1]),
+                len(item[1]),
+            ),
+            default=(("", b""), []),
+        )
         if len(voters) >= needed and kind == "answered":
             return bytes(word)
-        own = [detail for detail in details if detail["msp"] in {server.msp for server in voters}]
         if len(voters) >= needed:
-            raise WorkerError(kind, str(word), details=own)
+            alike_in = {server.msp for server in voters}
+            said_so = [detail for detail in details if detail["msp"] in alike_in]
+            raise WorkerError(kind, str(word), details=said_so)
         if len(alike) > 1:
             raise WorkerError("disagree", "too few organisations agree on the answer", details=details)
         raise WorkerError("unreachable", f"{len(voters)} of {needed} organisations answer", details=details)

@@ -143,7 +143,7 @@ def keep_another_state():
     from protocol.trees.limits import TreeLimits
 
     def later(raw):
-        state = StateRecord.from_bytes(raw, TreeLimits(5))
+        state = StateRecord.from_bytes(raw, TreeLimits(5, format=2))
         return replace(state, iteration=state.iteration + 1).to_bytes()
 
     _result_instead(lambda result, state: (result, later(state)))
@@ -238,7 +238,7 @@ def strand_its_node():
     from protocol.trees.limits import TreeLimits
 
     def stranded(result, raw):
-        state = replace(StateRecord.from_bytes(raw, TreeLimits(5)), iteration=1000)
+        state = replace(StateRecord.from_bytes(raw, TreeLimits(5, format=2)), iteration=1000)
         return replace(result, state=state.digest), state.to_bytes()
 
     _result_instead(stranded)

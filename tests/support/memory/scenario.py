@@ -19,6 +19,8 @@ SPECIFICATION = {
     "organisations": ["Org1MSP", "Org2MSP"],
     "nodes": NODES,
     "topology": {"kind": "ring"},
+    # Most trees of the tests are made by hand, in the first format; test_estimator_formats has both.
+    "estimator_format": 1,
     "steps": [
         {
             "name": "train",

@@ -146,6 +146,7 @@ def test_t9_a_process_without_the_registered_digests_of_its_image_is_refused(cha
 def test_t9_a_new_process_of_version_1_is_refused_because_it_has_no_pins(channel):
     channel.register()
     first = changed("version", 1)
+    del first["estimator_format"]
     first["steps"] = [ITERATIVE | {"image": {"name": IMAGE[0], "version": IMAGE[1]}}]
     assert channel.scientist1.code("orchestration", "Create", first) == "PROCESS_VALUE"
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from executor import exits
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/exit-codes.md"
@@ -32,3 +34,23 @@ def test_every_section_says_something() -> None:
 def test_no_two_causes_share_a_number() -> None:
     names = [name for name, value in vars(exits).items() if name.isupper() and type(value) is int]
     assert len(names) == len(NUMBERS)
+
+
+def test_what_the_host_refuses_is_told_and_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    @exits.reported
+    def command(**_: object) -> None:
+        Path("/dev/null/folder").mkdir()
+
+    with pytest.raises(SystemExit) as ended:
+        command()
+    assert ended.value.code == exits.FAILED
+    assert "error: HOST_FAILED: /dev/null/folder: Not a directory" in capsys.readouterr().err
+
+
+def test_an_output_that_nobody_reads_is_left_to_the_command_line() -> None:
+    @exits.reported
+    def command(**_: object) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        command()

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import robust
+from experiments.adversary import run_adversary
+from experiments.adversary_page import adversary_json, adversary_text
 from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, dealt, make_topology, run_cases
+from experiments.methods import run_methods
+from experiments.methods_page import methods_json
 from experiments.paper import run_paper
 from experiments.paper_page import paper_json
-from experiments.robust import ATTACKS, rules, run_robust
 from experiments.split import Split, split
 from experiments.variants import Choices, Variant, compared, home_threshold, paper_variant
 from learning.actions import predictor
@@ -95,16 +97,32 @@ def test_paper_experiment_runs_on_any_rows() -> None:
     assert result.repeated
 
 
-def test_hostile_node_is_left_out_of_the_honest_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robust, "HOSTILE", 1)  # fewer nodes than in the experiment
+def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
+    steps: list[str] = []
+    table = synthetic(1000, 4, 0.1, seed=3)
+    result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
+    assert len(steps) == len(result.scenes) == 8
+    report = adversary_json(result)
+    rows = report["attacks"]
+    assert isinstance(rows, list)
+    assert {(row["attack"], row["topology"]) for row in rows} == {
+        (attack, topology) for attack in ("zero", "one", "grey") for topology in ("full", "ring")
+    }
+    keys = {"attack", "hostile", "nodes", "topology", "defence", "recall", "precision", "worst_recall"}
+    assert {*rows[0]} == keys | {"clean_recall", "clean_precision"}
+    assert {(row["hostile"], row["nodes"], row["defence"]) for row in rows} == {(5, 20, "default")}
+    assert next(scene for scene in result.scenes if scene.hostile).honest == [*range(5), *range(10, 20)]
+    assert report["seeds"] == {"45": [0]}
+    assert "one organisation of four" in adversary_text(result)
+
+
+def test_methods_are_compared_without_attack() -> None:
     parts = split(synthetic(600, 5, 0.1, seed=3), nodes=4, seed=1)
-    result = run_robust(parts, (0,), lambda _: None, attacks=("zero", "one"))
-    assert result.honest == [0, 2, 3]
-    assert result.values("default", "full", "zero").shape == (1, 3)
-    assert result.held("paper ranking", "full", "zero") > result.held("default", "full", "zero")
+    result = run_methods(parts, (0,), lambda _: None)
+    report = methods_json(result, None)
+    assert isinstance(report["cases"], list)
+    assert len(report["cases"]) == len(result.runs) == 3 + 4 * 2 + 1
     assert result.goals()
-    assert set(ATTACKS) == {"zero", "noise", "mimic", "one"}
-    assert [rule.name for rule in rules(4)][-1] == "naive union"
 
 
 def test_what_cannot_be_run_is_refused_before_any_fit() -> None:

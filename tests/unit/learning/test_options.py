@@ -20,7 +20,7 @@ def agreed(options, **changes) -> step.StepParameters:
         "n_max": 50,
         "n_share": 10,
         "seed": 1,
-        "limits": TreeLimits(29),
+        "limits": TreeLimits(29, format=2),
         "schema_digest": Digest.of(b"schema"),
     }
     return step.StepParameters(**(given | changes), options=options)

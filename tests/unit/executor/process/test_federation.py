@@ -29,7 +29,7 @@ from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
-GOLDEN = "sha256:1d4dc3b45fa50182198a8e4ce0d23a1ce89e782bc6d2f19bbd75085cce42561d"
+GOLDEN = "sha256:8dfaa8af3446144ac6b11e7f845cae89aeadb8feb656263b9c9c06086429e7a8"
 
 
 def federation(*edits: tuple[str, str], any_options: bool = False) -> Federation:

@@ -33,6 +33,7 @@ from executor.ledger.gateway import (
     TrustError,
     inquiry,
 )
+from executor.ledger.gateway import client as client_module
 from executor.ledger.gateway.messages import common, ledger, transaction
 
 UNREACHABLE = Failure(grpc.StatusCode.UNAVAILABLE, "gone")
@@ -66,7 +67,8 @@ def hangs(client, monkeypatch):
         client.contract("image").evaluate_agreed("Get")
         for method in methods:
             peer.always(method, lambda request, context: released.wait(WAIT))
-        monkeypatch.setattr(inquiry, "HEDGE_SECONDS", 0.2)
+        # The others must answer within it, on a busy machine too.
+        monkeypatch.setattr(inquiry, "HEDGE_SECONDS", 2)
 
     yield hang
     released.set()
@@ -179,8 +181,7 @@ def test_what_enough_refuse_is_refused(client, peers):
 def test_e13_a_hanging_foreign_peer_delays_no_read_and_is_blamed_itself(client, peers, hangs, caplog):
     hangs(peers[1], "Evaluate")
     assert client.contract("image").evaluate_agreed("Get") == TRUE
-    (told,) = blamed(caplog)
-    assert "Org2MSP" in told
+    assert any("Org2MSP" in told and "no answer" in told for told in blamed(caplog))
     # It is asked after the others for a while.
     before = asked(peers, "Evaluate")[1]
     assert client.contract("image").evaluate_agreed("Get") == TRUE
@@ -190,8 +191,7 @@ def test_e13_a_hanging_foreign_peer_delays_no_read_and_is_blamed_itself(client, 
 def test_e2_the_own_peer_hangs_and_others_answer(client, peers, hangs, caplog):
     hangs(peers[0], "Evaluate")
     assert client.contract("image").evaluate("Get") == TRUE
-    (told,) = blamed(caplog)
-    assert "Org1MSP" in told
+    assert any("Org1MSP" in told and "no answer" in told for told in blamed(caplog))
 
 
 def test_block_numbers_never_go_back(client, peers):
@@ -283,7 +283,18 @@ def test_h2_what_the_own_peer_alone_refuses_is_not_refused(client, peers):
     assert raised.value.refusal is None
 
 
-def test_the_own_peer_endorses_if_it_is_up(client, peers):
+def test_h2_who_trusts_the_own_peer_is_refused_by_it_alone_and_by_no_other(identity, peers):
+    with client_of(identity, [peer.peer for peer in peers], Trust(own_peer=True)) as client:
+        peers[1].always("Endorse", refuses(peers[1]))
+        assert client.contract("model").submit("Publish").answer == b'{"done":true}'
+        peers[0].always("Endorse", refuses(peers[0]))
+        with pytest.raises(EndorseError) as raised:
+            client.contract("model").submit("Publish")
+    assert raised.value.refusal.code == "MODEL_EXISTS"
+
+
+def test_the_own_peer_endorses_if_it_is_up(client, peers, monkeypatch):
+    monkeypatch.setattr(client_module, "OWN_SECONDS", WAIT)
     slow = threading.Event()
 
     def late(request, context):
@@ -300,8 +311,7 @@ def test_the_own_peer_endorses_if_it_is_up(client, peers):
 def test_e13_a_hanging_foreign_peer_delays_no_write_and_is_blamed_itself(client, peers, hangs, caplog):
     hangs(peers[1], "Endorse", "CommitStatus")
     assert client.contract("image").submit("Register").answer == b'{"done":true}'
-    (told,) = blamed(caplog)
-    assert "Org2MSP" in told
+    assert any("Org2MSP" in told and "no answer" in told for told in blamed(caplog))
 
 
 def endorsers(envelope):
@@ -316,15 +326,39 @@ def endorsers(envelope):
 # What is committed
 
 
-def test_h1_one_organisations_word_is_no_commit(client, peers):
+def test_h1_one_organisations_word_is_no_commit(client, peers, monkeypatch):
+    monkeypatch.setattr(inquiry, "PAUSES", (0.2,))
     for peer in peers:
         peer.always("CommitStatus", UNREACHABLE)
     peers[1].always("CommitStatus", committed())
-    client.deadlines = replace(PATIENT, commit=0.3)
+    client.deadlines = replace(PATIENT, commit=2)
     with pytest.raises(CommitStatusError) as raised:
         client.contract("image").submit("Register")
     assert raised.value.code == "COMMIT_UNKNOWN"
     assert "only Org2MSP answered" in raised.value.cause
+
+
+def test_a_write_can_be_read_at_the_own_peer_at_once(client, peers, monkeypatch):
+    """Its report is waited for, though enough others have reported."""
+    monkeypatch.setattr(client_module, "OWN_SECONDS", WAIT)
+    monkeypatch.setattr(inquiry, "HEDGE_SECONDS", 0.05)
+    others, reported = threading.Semaphore(0), []
+
+    def late(request, context):
+        for _ in range(2):
+            others.acquire(timeout=WAIT)
+        reported.append("Org1MSP")
+        return committed()(request, context)
+
+    def soon(request, context):
+        others.release()
+        return committed()(request, context)
+
+    peers[0].always("CommitStatus", late)
+    for peer in peers[1:]:
+        peer.always("CommitStatus", soon)
+    client.contract("image").submit("Register")
+    assert reported
 
 
 def test_h2_the_own_peer_says_valid_and_others_know_better(client, peers):
@@ -370,8 +404,9 @@ def test_h1_a_peer_that_swallows_the_transaction_stops_nothing(client, peers):
     peers[1].always("Submit", order)
     client.deadlines = replace(PATIENT, another_peer=0.3)
     receipt = client.contract("image").submit("Register")
-    assert asked(peers, "Submit") == [1, 1, 0, 0]
-    assert {peer.asked["Submit"][0].transaction_id for peer in peers[:2]} == {receipt.tx_id}
+    assert asked(peers, "Submit")[:2] == [1, 1]
+    handed = [request.transaction_id for peer in peers for request in peer.asked["Submit"]]
+    assert set(handed) == {receipt.tx_id}
 
 
 def test_h1_one_peer_that_says_not_ordered_is_not_believed(client, peers):
