@@ -63,7 +63,7 @@ class Federation:
         run(EXECUTOR, "process", "create", "--spec", str(spec))
         for name in NODES:
             _wait_for(process, name)
-            run(EXECUTOR, "process", "accept", process, "--organisation", name)
+            run(EXECUTOR, "process", "accept", process, "--spec", str(spec), "--organisation", name)
         run(EXECUTOR, "process", "start", process)
         return process
 

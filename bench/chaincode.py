@@ -8,6 +8,7 @@ so what else the machine does in the meantime hits all alike. The network is rem
 import os
 
 from bench import _chaincode_scale as scale
+from bench._chaincode_changes import CHANGES, context_milliseconds
 from bench._chaincode_load import Outcome, Scenario, load, memory_under
 from bench._chaincode_network import GO, NODE, NODES, PYTHON, network
 from bench._chaincode_round import TREES, RoundOutcome, play_round, real_trees, share_milliseconds
@@ -30,6 +31,7 @@ def measure() -> Report:
     """Measure throughput, large transactions, a round of twenty nodes, SHARE by itself, and memory."""
     trees = real_trees()
     share = share_milliseconds(trees)
+    context = context_milliseconds()
     full, reads = full_round()
     rounds = many_rounds()
     with network() as running:
@@ -58,7 +60,7 @@ def measure() -> Report:
                 for step in steps
             },
         },
-        goals=[*_goals(submitted, evaluated, many, steps, share), *_scale_goals(full, rounds)],
+        goals=[*_goals(submitted, evaluated, many, steps, share), *_scale_goals(full, rounds, context)],
     )
 
 
@@ -88,12 +90,13 @@ def _goals(
     return goals
 
 
-def _scale_goals(full: Timings, rounds: Timings) -> list[Goal]:
+def _scale_goals(full: Timings, rounds: Timings, context: float) -> list[Goal]:
     complete = f"COMPLETE where {scale.NODES} nodes are all neighbours, processor time (ms)"
     slowest = f"slowest function over {scale.ROUNDS} rounds of {scale.NODES} nodes in memory (ms)"
     return [
         Goal(complete, 40, "at most", full.median("Complete")),
         Goal(slowest, 100, "at most", rounds.worst()[1]),
+        Goal(f"TaskContext after {CHANGES} changes, processor time (ms)", 5, "at most", context),
     ]
 
 

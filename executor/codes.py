@@ -13,7 +13,9 @@ _GATEWAY = "or leave --transport at gateway, which needs nothing of this."
 FILE = "Correct the file; docs/federation.md explains every field."
 
 USAGE: Rows = {
+    "ACCEPT_DECLINED": "Nothing was sent; accept it when it is what you want.",
     "ACCEPT_TWICE": _GIVE_ONE,
+    "ACCEPT_UNSEEN": "Give --digest of what you have read, or --spec FILE; at a terminal you are asked.",
     "AGREEMENT_RANGE": "Give an --agreement from 1 to {most}.",
     "AUDIT_ANCHOR": (
         "Give --genesis with the hash of the channel's first block, or --roots with the organisations' root"
@@ -53,6 +55,7 @@ USAGE: Rows = {
         "not enrolled": "Enrol it: network/enroll.sh {organisation} {node} node.",
     },
     "LAUNCH_OPTIONS": _GIVE_ONE,
+    "LEAVE_OUT_WHOM": _GIVE_ONE,
     "MODEL_OTHER": "Name the model that the file holds, or give its file.",
     "NETWORK_INCOMPLETE": "Run network/up.sh.",
     "NODE_BUSY": "Wait until it has ended.",

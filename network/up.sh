@@ -14,7 +14,7 @@ usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|of
 
   --orgs N       organisations, 2 to 8 (default 4)
   --orderers N   Raft orderers, 1, 3 or 5 (default 3)
-  --nodes N      learning nodes, 1 to 99, dealt out to the organisations (default 20)
+  --nodes N      learning nodes, 1 to 200, dealt out to the organisations (default 20)
   --images MODE  official images, images built here, or whichever can be had (default auto)
   --probe        also deploy the probe contract, for tests and benchmarks; later starts keep it
   --fresh        remove the network of this name first, with its ledger
@@ -34,7 +34,7 @@ main() {
         [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" \
           "an even number tolerates no more failures than one less" "use 1, 3 or 5"
         ;;
-      --nodes) asked_nodes=$(number "$1" "${2-}" 1 99) ;;
+      --nodes) asked_nodes=$(number "$1" "${2-}" 1 200) ;;
       --images)
         asked_images=${2-}
         [[ $asked_images =~ ^(auto|official|build)$ ]] || die "$USAGE" "--images '$asked_images'" \

@@ -284,6 +284,10 @@ TABLE: dict[str, Code] = {
     "IMAGE_PIN": Code(
         StateError, "Pin image_id and manifest_digest as registered; executor process create fills them in."
     ),
+    "IMAGE_CONSENT": Code(
+        StateError,
+        "Agree with executor process image, or let the node leave: nobody runs what it did not agree to.",
+    ),
     "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
     "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
     "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),
@@ -293,7 +297,11 @@ TABLE: dict[str, Code] = {
     "PROCESS_ACCEPTED": Code(StateError, "Nothing is left to do: your organisation has agreed already."),
     "PROCESS_UNACCEPTED": Code(StateError, "Wait for the organisations that are named; each has to accept."),
     "PROCESS_UNFINISHED": Code(StateError, "Wait for the nodes that are named, or let them leave."),
+    "PROCESS_FINISHED": Code(StateError, "Complete the process and publish its models."),
     "CHANGE_LIMIT": Code(StateError, "Start a new process from a model of this one."),
+    "CHANGE_UNKNOWN": Code(StateError, "Read Asks: it shows what is asked for, by organisation and number."),
+    "CHANGE_DIGEST": Code(StateError, "Read Asks again and agree to the digest of what you read."),
+    "CHANGE_HOLDS": Code(StateError, "Ask for another change: what holds is not withdrawn."),
     "ITERATION_RANGE": Code(StateError, "Read Status and choose an iteration that is still to come."),
     "ITERATION_ORDER": Code(
         StateError, "Complete the iterations in order, each once; Status shows the next one."

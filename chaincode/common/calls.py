@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from chaincode.shim import Context
+from chaincode.shim import CallError, Context
 from protocol.agreement.process import Specification
 from protocol.identifiers import EstimatorId
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses
 from protocol.ledger.processes import ModelContext, TaskContext
-from protocol.ledger.tasks import InitialRecord, ResultRecord
+from protocol.ledger.tasks import InitialRecord, ResultRecord, TaskEvidence
 from protocol.task.opening import TaskId
 
 IMAGE = "image"
@@ -30,6 +30,18 @@ def task_context(ctx: Context, task: TaskId) -> TaskContext:
     return TaskContext.from_dict(
         _call(ctx, ORCHESTRATION, "TaskContext", task.process, task.node, str(task.iteration))
     )
+
+
+def find_task(ctx: Context, task: TaskId) -> TaskEvidence | None:
+    """Ask the execution record for a task; None when nobody opened or refused it."""
+    try:
+        return TaskEvidence.from_dict(
+            _call(ctx, EXECUTION_RECORD, "GetTask", task.process, task.node, str(task.iteration))
+        )
+    except CallError as error:
+        if error.code != "TASK_UNKNOWN":
+            raise
+        return None
 
 
 def model_context(ctx: Context, process: str) -> ModelContext:

@@ -1,9 +1,10 @@
 """Functions that change a running process, each from an iteration on."""
 
+from dataclasses import replace
 from typing import Any
 
-from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of
-from chaincode.orchestration.consent import agree, need_future
+from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance, write
+from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
@@ -13,52 +14,47 @@ from chaincode.orchestration.process import (
     usable_image,
 )
 from chaincode.shim import Context, submit
+from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.parameters import MAX_NODES
-from protocol.agreement.plan import Change, ChangeKind
+from protocol.agreement.process import Specification
 from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
-from protocol.ledger.processes import ChangeRecord
+from protocol.ledger import keys
+from protocol.ledger.changes import AskRecord, AskStatus
+
+_TRANSITIONS = {
+    ChangeKind.JOIN: ProcessTransition.JOIN,
+    ChangeKind.LEAVE: ProcessTransition.LEAVE,
+    ChangeKind.TOPOLOGY: ProcessTransition.CHANGE_TOPOLOGY,
+    ChangeKind.IMAGE: ProcessTransition.UPDATE_IMAGE,
+}
 
 
 class Changes(LedgerContract):
-    """Join, leave, another topology, another image version."""
+    """Join, leave, another topology, another image version; to agree to one of these, or withdraw it."""
 
     @submit
     @allow(*STAFF)
-    def join(self, ctx: Context, process: str, node: str, organisation: str, iteration: int) -> ChangeRecord:
-        """Let a node take part from a coming iteration on; returns the change.
+    def join(self, ctx: Context, process: str, node: str, organisation: str, iteration: int) -> AskStatus:
+        """Let a node take part from a coming iteration on; returns where the ask stands.
 
-        A node that took part before is let in again by its own organisation. A new one is asked for by a
-        member of the consortium and needs every member's agreement, and that of its organisation if new.
+        A node that left comes back by its own organisation's word, the second time only if it has completed
+        an iteration in between; one that was left out, or has not, needs a majority too. A new node is asked
+        for by a member and needs everybody who takes part, and its organisation.
         """
-        found = Process.load(ctx, process)
-        found.move(ProcessTransition.JOIN)
-        plan, caller = found.plan, caller_of(ctx)
         subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}
-        owner = plan.nodes.get(node, organisation)
-        if owner != organisation:
-            raise AccessError("ACCESS_ORGANISATION", f"{node} belongs to {owner}")
-        if node in plan.nodes and plan.has_left(node) is None:
-            raise StateError("NODE_ACTIVE", f"{node} takes part in {process}")
-        if len(plan.nodes) >= MAX_NODES and node not in plan.nodes:
-            raise StateError("CHANGE_LIMIT", f"{process} has {len(plan.nodes)} nodes")
-        if found.specification.confidential and organisation not in found.specification.organisations:
-            raise StateError("PROCESS_COLLECTION", f"{organisation} cannot hold the trees of {process}")
-        needed = {organisation} if node in plan.nodes else {*plan.consortium, organisation}
-        change = Change(ChangeKind.JOIN, check_counter(iteration, "iteration"), subject)
-        entry = agree(ctx, found, caller, change, needed)
-        need_future(ProcessProgress(ctx, process, plan), iteration)
-        return self._changed(ctx, found, entry)
+        return self._ask(ctx, process, ChangeKind.JOIN, iteration, subject)
 
     @submit
     @allow(Role.NODE, *STAFF)
-    def leave(self, ctx: Context, process: str, node: str, iteration: int, reason: str = "") -> ChangeRecord:
+    def leave(self, ctx: Context, process: str, node: str, iteration: int, reason: str = "") -> AskStatus:
         """Take a node out, by itself or its organisation, from an iteration it has not completed on.
 
-        The others no longer wait for it in that iteration, also if it has begun. Returns the change.
+        The others no longer wait for it in that iteration, also if it has begun. A node that is to leave
+        later can leave sooner only from its next iteration on. Returns where the ask stands.
         """
         check_text(reason, "the reason")
         found = Process.load(ctx, process)
@@ -72,63 +68,102 @@ class Changes(LedgerContract):
         gone = plan.has_left(node)
         if upcoming is None or (gone is not None and iteration >= gone):
             raise StateError("NODE_INACTIVE", f"{node} has done its part of {process}, or is gone by then")
-        if not upcoming <= check_counter(iteration, "iteration") < plan.iterations:
+        latest = plan.iterations - 1 if gone is None else upcoming
+        if not upcoming <= check_counter(iteration, "iteration") <= latest:
             raise StateError(
-                "ITERATION_RANGE",
-                f"{node} can leave from {upcoming} to {plan.iterations - 1}, not {iteration}",
+                "ITERATION_RANGE", f"{node} can leave from {upcoming} to {latest}, not {iteration}"
             )
         change = Change(ChangeKind.LEAVE, iteration, {"node": node, "reason": reason})
-        entry = agree(ctx, found, caller, change, {owner})
-        empty = found.plan.first_empty(iteration)
-        if empty is not None:
-            raise StateError("NODE_LAST", f"without {node} nobody takes part in iteration {empty}")
-        return self._changed(ctx, found, entry)
+        progress = ProcessProgress(ctx, process, plan)
+        return self._changed(ctx, found, ask(ctx, found, caller, change, progress))
 
     @submit
     @allow(*STAFF)
     def change_topology(
         self, ctx: Context, process: str, iteration: int, topology: dict[str, Any]
-    ) -> ChangeRecord:
-        """Ask for, or agree to, another topology from a coming iteration on; returns the change.
+    ) -> AskStatus:
+        """Ask for another topology from a coming iteration on; returns where the ask stands.
 
-        It holds when every organisation of the consortium has called with the same arguments.
+        It holds when every organisation that takes part has agreed.
         """
-        parsed = Topology.from_dict(topology)
-        found = Process.load(ctx, process)
-        found.move(ProcessTransition.CHANGE_TOPOLOGY)
-        plan, caller = found.plan, found.member(ctx)
-        parsed.check_nodes(plan.nodes)
-        change = Change(ChangeKind.TOPOLOGY, check_counter(iteration, "iteration"), parsed.to_dict())
-        entry = agree(ctx, found, caller, change, plan.consortium)
-        need_future(ProcessProgress(ctx, process, plan), iteration)
-        return self._changed(ctx, found, entry)
+        subject = Topology.from_dict(topology).to_dict()
+        return self._ask(ctx, process, ChangeKind.TOPOLOGY, iteration, subject)
 
     @submit
     @allow(*STAFF)
-    def update_image(self, ctx: Context, process: str, iteration: int, version: str) -> ChangeRecord:
-        """Ask for, or agree to, another version of the step's image from a coming iteration on.
+    def update_image(self, ctx: Context, process: str, iteration: int, version: str) -> AskStatus:
+        """Ask for another version of the step's image; returns where the ask stands.
 
-        It holds until the end of the step, when every organisation of the consortium has called with the
-        same arguments. Returns the change.
+        It holds until the end of the step when more than half of the organisations that take part have
+        agreed, from any iteration that some node has yet to complete: what is open then goes on, what is
+        opened later runs the new version, and only on nodes whose organisation has agreed.
         """
         found = Process.load(ctx, process)
+        found.member(ctx)
         found.move(ProcessTransition.UPDATE_IMAGE)
-        plan, caller = found.plan, found.member(ctx)
-        name = plan.image(min(check_counter(iteration, "iteration"), plan.iterations - 1)).name
+        name = found.plan.image(min(check_counter(iteration, "iteration"), found.plan.iterations - 1)).name
         image = usable_image(ctx, name, parse_image_version(version))
         subject = {"version": version, **image.pin.to_dict()}
-        change = Change(ChangeKind.IMAGE, check_counter(iteration, "iteration"), subject)
-        entry = agree(ctx, found, caller, change, plan.consortium)
-        need_future(ProcessProgress(ctx, process, plan), iteration)
-        return self._changed(ctx, found, entry)
+        return self._ask(ctx, process, ChangeKind.IMAGE, iteration, subject)
 
-    def _changed(self, ctx: Context, process: Process, entry: ChangeRecord) -> ChangeRecord:
-        process.save(ctx)
+    @submit
+    @allow(*STAFF)
+    def agree(self, ctx: Context, process: str, organisation: str, number: int, digest: str) -> AskStatus:
+        """Agree to a change that an organisation has asked for; returns where the ask stands.
+
+        `number` is the ask's, `digest` that of what is agreed to, so that nobody agrees to something else
+        than it has read. What holds already may still be agreed to if it is an image.
+        """
+        found = Process.load(ctx, process)
+        asked = find_ask(ctx, process, parse_organisation(organisation), check_counter(number, "number"))
+        found.move(_TRANSITIONS[asked.kind])
+        if str(asked.digest) != digest:
+            raise StateError("CHANGE_DIGEST", f"{organisation} asks for {asked.digest}")
+        progress = ProcessProgress(ctx, process, found.plan)
+        answer = agree(ctx, found, caller_of(ctx), asked, progress)
+        if asked.change is None:
+            _check(ctx, found, progress, asked.wanted)
+        elif asked.kind is not ChangeKind.IMAGE:
+            raise StateError("PROCESS_ACCEPTED", f"change {asked.number} of {organisation} holds already")
+        return self._changed(ctx, found, answer)
+
+    @submit
+    @allow(*STAFF)
+    def withdraw(self, ctx: Context, process: str, number: int) -> AskRecord:
+        """Withdraw a change that the caller's organisation has asked for and that does not hold yet."""
+        Process.load(ctx, process)
+        caller = caller_of(ctx)
+        asked = find_ask(ctx, process, caller.organisation, check_counter(number, "number"))
+        if asked.change is not None:
+            raise StateError("CHANGE_HOLDS", f"it is change {asked.change} of {process}")
+        asked = replace(asked, withdrawn=provenance(ctx))
+        write(ctx, keys.ask(process, caller.organisation, number), asked)
+        self.announce(
+            ctx,
+            "ChangeWithdrawn",
+            {"process": process, "organisation": caller.organisation, "number": number},
+        )
+        return asked
+
+    def _ask(
+        self, ctx: Context, process: str, kind: ChangeKind, iteration: int, subject: dict[str, Any]
+    ) -> AskStatus:
+        found = Process.load(ctx, process)
+        found.move(_TRANSITIONS[kind])
+        change = Change(kind, check_counter(iteration, "iteration"), subject)
+        progress = ProcessProgress(ctx, process, found.plan)
+        _check_owner(progress, change)
+        answer = ask(ctx, found, caller_of(ctx), change, progress)
+        _check(ctx, found, progress, change)
+        return self._changed(ctx, found, answer)
+
+    def _changed(self, ctx: Context, process: Process, entry: AskStatus) -> AskStatus:
         self.announce(
             ctx,
             "ProcessChanged",
             {
                 "process": process.id,
+                "asked": entry.asked,
                 "number": entry.number,
                 "kind": entry.kind.value,
                 "iteration": entry.iteration,
@@ -137,3 +172,55 @@ class Changes(LedgerContract):
             },
         )
         return entry
+
+
+def _check_owner(progress: ProcessProgress, change: Change) -> None:
+    """Refuse a join of a node for another organisation than its own, or of one that takes part."""
+    if change.kind is not ChangeKind.JOIN:
+        return
+    plan, node, organisation = progress.plan, change.subject["node"], change.subject["organisation"]
+    owner = plan.nodes.get(node, organisation)
+    if owner != organisation:
+        raise AccessError("ACCESS_ORGANISATION", f"{node} belongs to {owner}")
+    if node in plan.nodes and plan.has_left(node) is None:
+        raise StateError("NODE_ACTIVE", f"{node} takes part in the process")
+
+
+def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Change) -> None:
+    """Refuse a change that does not fit the process as it stands; asked, and again with each agreement."""
+    plan, subject = progress.plan, change.subject
+    _check_owner(progress, change)
+    if change.kind is ChangeKind.IMAGE:
+        planned = plan.image(min(change.iteration, plan.iterations - 1))
+        image = usable_image(ctx, planned.name, subject["version"])
+        if image.pin.to_dict() != {name: subject[name] for name in image.pin.to_dict()}:
+            raise StateError(
+                "IMAGE_PIN", f"{planned.name} {subject['version']} is registered with other digests"
+            )
+        _check_range(change.iteration, progress.current(), plan.iterations)
+        return
+    if change.kind is ChangeKind.TOPOLOGY:
+        Topology.from_dict(dict(subject)).check_nodes(plan.nodes)
+    elif len(plan.nodes) >= MAX_NODES and subject["node"] not in plan.nodes:
+        raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
+    elif process.specification.confidential:
+        _check_holder(process.specification, subject["organisation"])
+    _check_range(change.iteration, progress.frontier() + 1, plan.iterations)
+
+
+def _check_range(iteration: int, earliest: int | None, iterations: int) -> None:
+    """Refuse an iteration that is past, or beyond the last."""
+    last = iterations - 1
+    if earliest is None or not earliest <= iteration <= last:
+        raise StateError(
+            "ITERATION_RANGE",
+            f"iteration {iteration} is not to come: iterations from {earliest} to {last} are"
+            if earliest is not None and earliest <= last
+            else f"iteration {iteration} is not to come: the last one, {last}, has begun",
+        )
+
+
+def _check_holder(specification: Specification, organisation: str) -> None:
+    """Refuse an organisation for which there is no place in the collection of a confidential process."""
+    if organisation not in specification.organisations:
+        raise StateError("PROCESS_COLLECTION", f"{organisation} cannot hold the trees of this process")

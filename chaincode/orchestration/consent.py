@@ -1,83 +1,184 @@
-"""Consent to changes of a running process: one organisation asks, and it holds once all needed have agreed.
+"""Consent to changes of a running process: one organisation asks, and it holds once enough have agreed.
 
-To agree is to ask for the same. What concerns one organisation alone (its node leaves or comes back) holds
-at once; a topology, an image version or a new node needs the whole consortium, because each of them decides
-what others run or whom they listen to.
+What concerns one organisation alone (its node leaves, or comes back) holds at once. A topology or a new node
+needs everybody who takes part, because it decides whom they listen to. Another image version, or a node that
+comes back after it was left out, needs more than half: one member shall not keep the others on a version with
+a fault. Nobody runs code that it has not agreed to: a node whose organisation has not opens no task with it.
+
+Asks and agreements stand under keys of their own, which no task reads.
 """
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from chaincode.common import CallerIdentity, provenance
+from chaincode.common import CallerIdentity, provenance, read, read_many, write
 from chaincode.orchestration.process import Process, ProcessProgress
 from chaincode.shim import Context
-from protocol.agreement.plan import Change
+from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.process import MAX_CHANGES
 from protocol.errors import AccessError, StateError
-from protocol.ledger.processes import ChangeRecord
+from protocol.ledger import keys
+from protocol.ledger.changes import (
+    AgreementRecord,
+    AskCount,
+    AskRecord,
+    AskStatus,
+    ChangeRecord,
+    change_digest,
+)
+from protocol.ledger.common import Provenance
 
 
-def agree(
-    ctx: Context, process: Process, caller: CallerIdentity, change: Change, needed: Collection[str]
-) -> ChangeRecord:
-    """Record the caller's agreement and return the change's record; it holds when all needed have agreed."""
-    if caller.organisation not in needed:
-        raise AccessError(
-            "ACCESS_ORGANISATION", f"{caller.organisation} has no say in this {change.kind.value}"
-        )
-    entry = _pending(process, change)
-    if entry is None:
-        # Somebody outside the consortium may agree to what a member asked for, and ask for nothing.
-        caller.need_member(process.plan.consortium)
-        entry = _asked(process, caller, change)
-    if caller.organisation in entry.agreed:
-        raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has agreed to this change")
-    agreed = {**entry.agreed, caller.organisation: provenance(ctx)}
-    holds = all(organisation in agreed for organisation in needed)
-    changed = replace(entry, agreed=agreed, needed=tuple(sorted(needed)), holds=holds)
-    # Changes that hold stand in the order in which they came to hold, which is the order they apply in.
-    others = [other for other in process.record.changes if other is not entry]
-    process.change(changes=(*others, changed))
-    return changed
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """Whose agreement counts for a change, how many it takes, and who must agree whether it counts or not."""
+
+    counted: tuple[str, ...]
+    quorum: int
+    required: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """All who may agree."""
+        return tuple(sorted({*self.counted, *self.required}))
+
+    @property
+    def needed(self) -> int:
+        """How many agreements it takes."""
+        return self.quorum + sum(name not in self.counted for name in self.required)
+
+    def is_given(self, agreed: Mapping[str, Provenance]) -> bool:
+        """Whether these agreements are enough."""
+        counted = sum(name in agreed for name in self.counted)
+        return counted >= self.quorum and all(name in agreed for name in self.required)
+
+    def missing(self, agreed: Mapping[str, Provenance]) -> tuple[str, ...]:
+        """Return those who may still agree."""
+        return tuple(name for name in self.members if name not in agreed)
 
 
-def need_future(progress: ProcessProgress, iteration: int) -> None:
-    """Refuse an iteration that has begun somewhere, or lies beyond the last."""
-    earliest, last = progress.frontier() + 1, progress.plan.iterations - 1
-    if not earliest <= iteration <= last:
-        raise StateError(
-            "ITERATION_RANGE",
-            f"iteration {iteration} is not to come: iterations from {earliest} to {last} are"
-            if earliest <= last
-            else f"iteration {iteration} is not to come: the last one, {last}, has begun",
-        )
+def consent_to(change: Change, progress: ProcessProgress) -> Consent:
+    """Return whose consent a change needs."""
+    present = progress.present()
+    if change.kind is ChangeKind.LEAVE:
+        return Consent((progress.plan.nodes[change.subject["node"]],), 1)
+    if change.kind is ChangeKind.IMAGE:
+        return Consent(present, majority_of(present))
+    if change.kind is ChangeKind.TOPOLOGY:
+        return Consent(present, len(present))
+    node, owner = change.subject["node"], (change.subject["organisation"],)
+    if node not in progress.plan.nodes:
+        return Consent(present, len(present), owner)
+    if progress.may_return(node):
+        return Consent(owner, 1)
+    return Consent(present, majority_of(present), owner)
 
 
-def _pending(process: Process, change: Change) -> ChangeRecord | None:
-    return next(
-        (entry for entry in process.record.changes if not entry.holds and entry.change == change), None
-    )
+def majority_of(members: tuple[str, ...]) -> int:
+    """Return how many are more than half."""
+    return len(members) // 2 + 1
 
 
-def _asked(process: Process, caller: CallerIdentity, change: Change) -> ChangeRecord:
-    """Add a change; an organisation has one of a kind pending, so a new one replaces it."""
-    record = process.record
-    kept = [
-        entry
-        for entry in record.changes
-        if entry.holds or entry.kind is not change.kind or entry.asked != caller.organisation
-    ]
-    if len(kept) >= MAX_CHANGES:
-        raise StateError("CHANGE_LIMIT", f"the process has changed {len(kept)} times")
-    entry = ChangeRecord(
-        number=record.change_count,
+def ask(
+    ctx: Context, process: Process, caller: CallerIdentity, change: Change, progress: ProcessProgress
+) -> AskStatus:
+    """Record what the caller's organisation asks for; it holds at once if that is enough."""
+    consent = _consent_of(caller, change, progress)
+    # Somebody outside the consortium may agree to what a member asked for, and ask for nothing.
+    caller.need_member(progress.plan.consortium)
+    count = read(ctx, keys.asks(process.id, caller.organisation), AskCount) or AskCount(0)
+    if count.asked >= MAX_CHANGES:
+        raise StateError("CHANGE_LIMIT", f"{caller.organisation} has asked for {count.asked} changes")
+    write(ctx, keys.asks(process.id, caller.organisation), AskCount(count.asked + 1))
+    by = provenance(ctx)
+    made = AskRecord(
+        process=process.id,
+        asked=caller.organisation,
+        number=count.asked,
         kind=change.kind,
         iteration=change.iteration,
         subject=dict(change.subject),
-        asked=caller.organisation,
-        agreed={},
-        needed=(),
-        holds=False,
+        digest=change_digest(change),
+        by=by,
     )
-    process.change(change_count=record.change_count + 1, changes=(*kept, entry))
-    return entry
+    return _settled(ctx, process, made, consent, {caller.organisation: by})
+
+
+def agree(
+    ctx: Context, process: Process, caller: CallerIdentity, asked: AskRecord, progress: ProcessProgress
+) -> AskStatus:
+    """Record the agreement of the caller's organisation to an ask; it holds if that is enough."""
+    consent = _consent_of(caller, asked.wanted, progress)
+    agreed = agreements(ctx, asked, (*consent.members, *progress.plan.consortium))
+    if caller.organisation in agreed:
+        raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has agreed to this change")
+    by = provenance(ctx)
+    made = AgreementRecord(process.id, asked.asked, asked.number, caller.organisation, asked.digest, by)
+    write(ctx, keys.agreement(process.id, asked.asked, asked.number, caller.organisation), made)
+    return _settled(ctx, process, asked, consent, {**agreed, caller.organisation: by})
+
+
+def find_ask(ctx: Context, process: str, organisation: str, number: int) -> AskRecord:
+    """Read an ask that is there and was not withdrawn."""
+    found = read(ctx, keys.ask(process, organisation, number), AskRecord)
+    if found is None or found.withdrawn is not None:
+        raise StateError("CHANGE_UNKNOWN", f"{organisation} asks for no change {number} of {process}")
+    return found
+
+
+def agreements(ctx: Context, asked: AskRecord, members: tuple[str, ...]) -> dict[str, Provenance]:
+    """Return who has agreed to an ask, of these organisations; who asked has."""
+    names = sorted({*members} - {asked.asked})
+    wanted = [keys.agreement(asked.process, asked.asked, asked.number, name) for name in names]
+    found = zip(names, read_many(ctx, wanted, AgreementRecord), strict=True)
+    return {asked.asked: asked.by, **{name: record.by for name, record in found if record is not None}}
+
+
+def status_of(asked: AskRecord, consent: Consent, agreed: Mapping[str, Provenance]) -> AskStatus:
+    """Return where an ask stands."""
+    return AskStatus(
+        process=asked.process,
+        asked=asked.asked,
+        number=asked.number,
+        kind=asked.kind,
+        iteration=asked.iteration,
+        subject=asked.subject,
+        digest=asked.digest,
+        agreed=tuple(sorted(agreed)),
+        missing=consent.missing(agreed),
+        needed=consent.needed,
+        change=asked.change,
+    )
+
+
+def _consent_of(caller: CallerIdentity, change: Change, progress: ProcessProgress) -> Consent:
+    consent = consent_to(change, progress)
+    if caller.organisation not in consent.members:
+        raise AccessError(
+            "ACCESS_ORGANISATION", f"{caller.organisation} has no say in this {change.kind.value}"
+        )
+    return consent
+
+
+def _settled(
+    ctx: Context, process: Process, asked: AskRecord, consent: Consent, agreed: dict[str, Provenance]
+) -> AskStatus:
+    """Write an ask, and the change that it becomes if all that is needed have agreed."""
+    if asked.change is None and consent.is_given(agreed):
+        change = ChangeRecord(
+            process=process.id,
+            number=process.record.course.count,
+            kind=asked.kind,
+            iteration=asked.iteration,
+            subject=asked.subject,
+            asked=asked.asked,
+            ask=asked.number,
+            agreed=agreed,
+            members=consent.members,
+        )
+        process.apply(ctx, change)
+        asked = replace(asked, change=change.number)
+        write(ctx, keys.ask(process.id, asked.asked, asked.number), asked)
+    elif len(agreed) == 1:
+        write(ctx, keys.ask(process.id, asked.asked, asked.number), asked)
+    return status_of(asked, consent, agreed)

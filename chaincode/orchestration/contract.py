@@ -1,10 +1,12 @@
 """The orchestration chaincode: proposed, accepted by every organisation, running, ended."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
 from chaincode.common.calls import EXECUTION_RECORD, bind_initial
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
+from chaincode.orchestration.absence import Absences
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
     Process,
@@ -16,21 +18,31 @@ from chaincode.orchestration.process import (
     next_iteration,
     owner_of,
 )
-from chaincode.orchestration.queries import ProcessQueries
+from chaincode.orchestration.queries import ProcessQueries, abort_votes, needed_to_abort
 from chaincode.shim import Context, submit
 from protocol.agreement.image import check_text
-from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.lifecycle import ProcessState, ProcessTransition
 from protocol.agreement.process import Specification
 from protocol.agreement.step import VERSION
 from protocol.errors import ProcessError, StateError
 from protocol.identifiers import check_counter
 from protocol.ledger import keys
+from protocol.ledger.changes import (
+    AbortStatus,
+    AbortVote,
+    AbsenceVote,
+    AcceptanceRecord,
+    AgreementRecord,
+    AskCount,
+    AskRecord,
+    ChangeRecord,
+)
 from protocol.ledger.common import ReasonedProvenance
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 
 
-class OrchestrationContract(Changes, ProcessQueries):
+class OrchestrationContract(Changes, Absences, ProcessQueries):
     """Processes, from the proposal to the end, and how far each node is."""
 
     name = "orchestration"
@@ -38,12 +50,26 @@ class OrchestrationContract(Changes, ProcessQueries):
         "ProcessCreated": "a process was proposed: process, specification_digest, organisation",
         "ProcessAccepted": "an organisation accepted: process, organisation, missing (those still to accept)",
         "ProcessStarted": "a process runs: process",
-        "ProcessChanged": "a change was asked for or agreed to: process, number, kind, iteration,"
-        " organisation, holds",
+        "ProcessChanged": "a change was asked for, agreed to or voted for: process, asked (whose ask),"
+        " number, kind, iteration, organisation, holds",
+        "ChangeWithdrawn": "a change is no longer asked for: process, organisation, number",
+        "ProcessVoted": "a vote that decided nothing yet: process, vote (abort or leave-out), about,"
+        " organisation, voted, needed",
         "ProcessCompleted": "every active node is done: process",
         "ProcessAborted": "a process was given up: process, organisation",
     }
-    values: ClassVar[dict[str, type[LedgerRecord]]] = {"process": ProcessRecord, "progress": ProgressRecord}
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {
+        "process": ProcessRecord,
+        "progress": ProgressRecord,
+        "acceptance": AcceptanceRecord,
+        "asks": AskCount,
+        "ask": AskRecord,
+        "agreement": AgreementRecord,
+        "change": ChangeRecord,
+        "absence": AbsenceVote,
+        "departure": AbsenceVote,
+        "abort": AbortVote,
+    }
 
     @submit
     @allow(Role.DATA_SCIENTIST)
@@ -83,18 +109,20 @@ class OrchestrationContract(Changes, ProcessQueries):
         expected = found.record.specification_digest
         if digest not in ("", str(expected)):
             raise StateError("PROCESS_DIGEST", f"the specification of {process} has digest {expected}")
-        if caller.organisation in found.record.accepted:
+        accepted = found.accepted()
+        if caller.organisation in accepted:
             raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has accepted {process}")
-        found.change(accepted={**found.record.accepted, caller.organisation: provenance(ctx)})
+        by = provenance(ctx)
+        made = AcceptanceRecord(process, caller.organisation, expected, by)
+        write(ctx, keys.acceptance(process, caller.organisation), made)
         vouch(ctx, caller.organisation, keys.process(process), str(expected))
-        found.save(ctx)
-        missing = found.record.missing
+        record = replace(found.record, accepted={**accepted, caller.organisation: by})
         self.announce(
             ctx,
             "ProcessAccepted",
-            {"process": process, "organisation": caller.organisation, "missing": [*missing]},
+            {"process": process, "organisation": caller.organisation, "missing": [*record.missing]},
         )
-        return found.record
+        return record
 
     @submit
     @allow(*STAFF)
@@ -102,6 +130,7 @@ class OrchestrationContract(Changes, ProcessQueries):
         """Start a process that every organisation has accepted; returns the record."""
         found = Process.load(ctx, process)
         found.member(ctx)
+        found.change(accepted=found.accepted())
         found.move(ProcessTransition.START)
         missing = found.record.missing
         if missing:
@@ -134,19 +163,38 @@ class OrchestrationContract(Changes, ProcessQueries):
 
     @submit
     @allow(*STAFF)
-    def abort(self, ctx: Context, process: str, reason: str) -> ProcessRecord:
-        """Give a proposed or running process up, for a reason that is kept; returns the record.
+    def abort(self, ctx: Context, process: str, reason: str) -> AbortStatus:
+        """Vote to give a process up, for a reason that is kept; returns the votes and what they came to.
 
-        Any organisation of the consortium may, not the proposer's alone: each can stop what runs on its data.
+        A proposed process ends with the first vote of a member: nobody has to accept. A running one ends with
+        the votes of more than half of the organisations that take part, or with the first if its
+        specification says `any`. One in which every node has done its work is completed, not aborted. The
+        same vote again changes nothing.
         """
         check_text(reason, "the reason")
         found = Process.load(ctx, process)
         caller = found.member(ctx)
+        was, progress = found.record.status, ProcessProgress(ctx, process, found.plan)
         found.move(ProcessTransition.ABORT)
-        found.change(ended=ReasonedProvenance.of(provenance(ctx), reason))
-        found.save(ctx)
-        self.announce(ctx, "ProcessAborted", {"process": process, "organisation": caller.organisation})
-        return found.record
+        needed = needed_to_abort(found, was, progress)
+        if was is ProcessState.RUNNING:
+            progress.need_say(caller)
+            if not progress.unfinished():
+                raise StateError("PROCESS_FINISHED", f"every node of {process} has done its work")
+        voted = abort_votes(ctx, process, progress.present())
+        if caller.organisation not in voted:
+            vote = ReasonedProvenance.of(provenance(ctx), reason)
+            voted |= {caller.organisation: vote}
+            write(
+                ctx, keys.abort(process, caller.organisation), AbortVote(process, caller.organisation, vote)
+            )
+        if len(voted) >= needed:
+            found.change(ended=ReasonedProvenance.of(provenance(ctx), reason))
+            found.save(ctx)
+            self.announce(ctx, "ProcessAborted", {"process": process, "organisation": caller.organisation})
+            return AbortStatus(process, found.record.status, voted, needed)
+        self.announce_vote(ctx, process, "abort", process, (len(voted), needed))
+        return AbortStatus(process, was, voted, needed)
 
     @submit
     @allow(Role.NODE, through=EXECUTION_RECORD)

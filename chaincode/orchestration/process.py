@@ -11,16 +11,19 @@ from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
-from protocol.errors import StateError
+from protocol.errors import AccessError, StateError
 from protocol.ledger import keys
+from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
+from protocol.ledger.common import Provenance
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 
 
 class Process:
     """A process on its way through one transaction."""
 
-    def __init__(self, record: ProcessRecord) -> None:
+    def __init__(self, ctx: Context, record: ProcessRecord) -> None:
         self.record = record
+        self._ctx = ctx
 
     @classmethod
     def proposed(cls, ctx: Context, specification: Specification) -> "Process":
@@ -28,9 +31,10 @@ class Process:
         if ctx.get(keys.process(specification.process)) is not None:
             raise StateError("PROCESS_EXISTS", f"{specification.process} is on the ledger")
         status = PROCESS.after(ProcessTransition.PROPOSE, ProcessState.ABSENT)
-        return cls(
-            ProcessRecord(specification.process, status, specification, specification.digest, provenance(ctx))
+        record = ProcessRecord(
+            specification.process, status, specification, specification.digest, provenance(ctx)
         )
+        return cls(ctx, record)
 
     @classmethod
     def load(cls, ctx: Context, process: str) -> "Process":
@@ -38,7 +42,7 @@ class Process:
         record = read(ctx, keys.process(process), ProcessRecord)
         if record is None:
             raise StateError("PROCESS_UNKNOWN", f"{process} is not on the ledger")
-        return cls(record)
+        return cls(ctx, record)
 
     def change(self, **fields: Any) -> None:
         """Replace fields of the record."""
@@ -47,6 +51,15 @@ class Process:
     def save(self, ctx: Context) -> None:
         """Write the record."""
         write(ctx, keys.process(self.id), self.record)
+
+    def apply(self, ctx: Context, change: ChangeRecord) -> None:
+        """Write a change that holds from now on; it is the one write of a change that tasks read."""
+        empty = self.plan.after(change.change).first_empty(change.iteration)
+        if empty is not None:
+            raise StateError("NODE_LAST", f"nobody would take part in iteration {empty}")
+        write(ctx, keys.change(self.id, change.number), change)
+        self.change(course=self.record.course.after(change.change, self.specification.nodes))
+        self.save(ctx)
 
     @property
     def id(self) -> str:
@@ -61,7 +74,27 @@ class Process:
     @property
     def plan(self) -> Plan:
         """What holds in each iteration."""
-        return self.record.plan
+        return Plan(self.specification, self.record.course, lambda number: self.change_of(number).change)
+
+    def change_of(self, number: int) -> ChangeRecord:
+        """Read a change that holds."""
+        found = read(self._ctx, keys.change(self.id, number), ChangeRecord)
+        if found is None:
+            raise StateError("CHANGE_UNKNOWN", f"{self.id} has no change {number}")
+        return found
+
+    def accepted(self) -> dict[str, Provenance]:
+        """Return who has accepted: while the process is proposed, in records of their own."""
+        if self.record.status is not ProcessState.PROPOSED:
+            return self.record.accepted
+        names = self.specification.organisations
+        wanted = [keys.acceptance(self.id, name) for name in names]
+        found = zip(names, read_many(self._ctx, wanted, AcceptanceRecord), strict=True)
+        return {name: record.by for name, record in found if record is not None}
+
+    def with_acceptances(self) -> ProcessRecord:
+        """Return the record as it is shown, with who has accepted so far."""
+        return replace(self.record, accepted=self.accepted())
 
     def move(self, transition: ProcessTransition) -> None:
         """Take a transition of the life cycle, or refuse one it does not have."""
@@ -96,6 +129,28 @@ class ProcessProgress:
         """Return the nodes that have work left, with their next iteration."""
         found = {node: self.next_of(node) for node in sorted(self.plan.nodes)}
         return {node: iteration for node, iteration in found.items() if iteration is not None}
+
+    def present(self) -> tuple[str, ...]:
+        """Return the organisations that have a say."""
+        unfinished = self.unfinished()
+        return self.plan.present([node for node in self.plan.nodes if node not in unfinished])
+
+    def need_say(self, caller: CallerIdentity) -> None:
+        """Refuse a caller whose organisation is not of the consortium, has left, or was left out."""
+        caller.need_member(self.plan.consortium)
+        if caller.organisation not in self.present():
+            raise AccessError("ACCESS_ORGANISATION", f"{caller.organisation} no longer takes part")
+
+    def may_return(self, node: str) -> bool:
+        """Whether a node that left may come back by its own organisation's word.
+
+        Each return and each leave is read by everybody's tasks, so that one organisation could hold up all
+        others by doing them in turn: after its first return a node has to complete something in between.
+        """
+        if node in self.plan.course.left_out:
+            return False
+        spans, record = self.plan.spans(node), self.records.get(node)
+        return len(spans) == 1 or (record is not None and record.iteration >= spans[-1][0])
 
     def frontier(self) -> int:
         """Return the latest iteration that may have begun on some node; the past is up to there."""

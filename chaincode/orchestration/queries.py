@@ -1,17 +1,27 @@
 """Reading processes: records, lists, status, history, and the contexts of the other chaincodes."""
 
-from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page
+from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, read_many, stored_page
 from chaincode.common.calls import image_record
+from chaincode.orchestration.consent import agreements, consent_to, majority_of, status_of
 from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
-from protocol.agreement.lifecycle import PROCESS
-from protocol.agreement.plan import PlannedImage
+from protocol.agreement.course import ChangeKind
+from protocol.agreement.lifecycle import PROCESS, ProcessState
+from protocol.agreement.plan import Plan, PlannedImage
+from protocol.agreement.process import AbortRule
 from protocol.errors import StateError
 from protocol.ledger import keys
-from protocol.ledger.common import History, Page
-from protocol.ledger.processes import (
+from protocol.ledger.changes import (
+    AbortStatus,
+    AbortVote,
+    AbsenceVote,
+    AskRecord,
+    AskStatus,
     ChangeRecord,
-    ChangeStatus,
+    ProcessVotes,
+)
+from protocol.ledger.common import MAX_PAGE, History, Page, ReasonedProvenance
+from protocol.ledger.processes import (
     ModelContext,
     NodeProgress,
     ProcessBrief,
@@ -30,7 +40,7 @@ class ProcessQueries(LedgerContract):
     @evaluate
     def get(self, ctx: Context, process: str) -> ProcessRecord:
         """Return the record of a process."""
-        return Process.load(ctx, process).record
+        return Process.load(ctx, process).with_acceptances()
 
     @evaluate
     def list(
@@ -49,7 +59,51 @@ class ProcessQueries(LedgerContract):
     def status(self, ctx: Context, process: str) -> ProcessStatus:
         """Return where a process stands: status, acceptances, current iteration, and each node's progress."""
         found = Process.load(ctx, process)
-        return _status(found.record, ProcessProgress(ctx, process, found.plan))
+        return _status(found.with_acceptances(), ProcessProgress(ctx, process, found.plan))
+
+    @evaluate
+    def asks(
+        self, ctx: Context, process: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[AskStatus]:
+        """List the changes of a process that are asked for: `items`, `bookmark`.
+
+        What holds is no longer listed, but for an image that an organisation has yet to agree to.
+        """
+        progress = ProcessProgress(ctx, process, Process.load(ctx, process).plan)
+
+        def show(asked: AskRecord) -> AskStatus | None:
+            settled = asked.change is not None and asked.kind is not ChangeKind.IMAGE
+            if settled or asked.withdrawn is not None:
+                return None
+            consent = consent_to(asked.wanted, progress)
+            found = status_of(asked, consent, agreements(ctx, asked, consent.members))
+            return found if found.missing or not found.holds else None
+
+        return page(ctx, ("ask", process), size, bookmark, AskRecord, show)
+
+    @evaluate
+    def changes(
+        self, ctx: Context, process: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[ChangeRecord]:
+        """List the changes of a process that hold, in the order they came to: `items`, `bookmark`."""
+        Process.load(ctx, process)
+        return stored_page(ctx, ("change", process), size, bookmark, ChangeRecord)
+
+    @evaluate
+    def votes(self, ctx: Context, process: str) -> ProcessVotes:
+        """Return the votes of a process: to give it up, and to leave out who is silent."""
+        found = Process.load(ctx, process)
+        progress = ProcessProgress(ctx, process, found.plan)
+        present, status = progress.present(), found.record.status
+        needed = needed_to_abort(found, status, progress)
+        abort = AbortStatus(process, status, abort_votes(ctx, process, progress.plan.consortium), needed)
+        absences = [
+            vote
+            for kind in ("absence", "departure")
+            for vote in page(ctx, (kind, process), MAX_PAGE, "", AbsenceVote, lambda vote: vote).items
+            if vote.organisation in present and vote.nodes.items() <= progress.unfinished().items()
+        ]
+        return ProcessVotes(abort, tuple(absences))
 
     @evaluate
     def history(
@@ -75,9 +129,9 @@ class ProcessQueries(LedgerContract):
         owner_of(plan.nodes, node, process)
         if not 0 <= iteration < found.specification.iterations:
             raise StateError("ITERATION_RANGE", f"{process} has no iteration {iteration}")
-        image = _task_image(ctx, plan.image(iteration))
+        image = _task_image(ctx, found, plan.nodes[node], plan.image(iteration))
         upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
-        return _task_context(found.record, node, iteration, image, upcoming)
+        return _task_context(found.record, plan, node, iteration, image, upcoming)
 
     @evaluate
     def model_context(self, ctx: Context, process: str) -> ModelContext:
@@ -113,18 +167,12 @@ def _status(record: ProcessRecord, progress: ProcessProgress) -> ProcessStatus:
         process=record.process,
         status=record.status,
         consortium=plan.consortium,
+        present=progress.present(),
         accepted=tuple(sorted(record.accepted)),
         missing=record.missing,
         iteration=progress.current(),
         iterations=plan.iterations,
-        changes=tuple(map(_change, record.changes)),
         nodes=tuple(_node(progress, node) for node in sorted(plan.nodes)),
-    )
-
-
-def _change(entry: ChangeRecord) -> ChangeStatus:
-    return ChangeStatus(
-        entry.number, entry.kind, entry.iteration, entry.subject, entry.asked, entry.holds, entry.missing
     )
 
 
@@ -140,17 +188,39 @@ def _node(progress: ProcessProgress, node: str) -> NodeProgress:
     )
 
 
-def _task_image(ctx: Context, planned: PlannedImage) -> TaskImage:
-    """Return the image as the process pinned it; one that was not pinned is what is registered."""
-    record = image_record(ctx, planned.name, planned.version)
-    pin = planned.pin or record.image.pin
-    return TaskImage(planned.name, planned.version, pin.image_id, pin.manifest_digest, record.status)
+def abort_votes(ctx: Context, process: str, members: tuple[str, ...]) -> dict[str, ReasonedProvenance]:
+    """Return the votes of these organisations to give a process up."""
+    wanted = [keys.abort(process, name) for name in members]
+    found = zip(members, read_many(ctx, wanted, AbortVote), strict=True)
+    return {name: vote.by for name, vote in found if vote is not None}
 
 
-def _task_context(
-    record: ProcessRecord, node: str, iteration: int, image: TaskImage, upcoming: int | None
+def needed_to_abort(process: Process, status: ProcessState, progress: ProcessProgress) -> int:
+    """Return how many votes give a process up: one for a proposal, or where the specification says so."""
+    alone = status is not ProcessState.RUNNING or process.specification.abort is AbortRule.ANY
+    return 1 if alone else majority_of(progress.present())
+
+
+def _task_image(ctx: Context, process: Process, organisation: str, planned: PlannedImage) -> TaskImage:
+    """Return the image as the process pinned it, retired or not; without a pin, what is registered.
+
+    A change of it may hold without the node's organisation, which then runs nothing until it agrees.
+    """
+    pin = planned.pin or image_record(ctx, planned.name, planned.version).image.pin
+    agreed = planned.change is None or _has_agreed(ctx, process.change_of(planned.change), organisation)
+    return TaskImage(planned.name, planned.version, pin.image_id, pin.manifest_digest, agreed)
+
+
+def _has_agreed(ctx: Context, change: ChangeRecord, organisation: str) -> bool:
+    if organisation in change.agreed or change.ask is None:
+        return True
+    return ctx.get(keys.agreement(change.process, change.asked, change.ask, organisation)) is not None
+
+
+def _task_context(  # noqa: PLR0917
+    record: ProcessRecord, plan: Plan, node: str, iteration: int, image: TaskImage, upcoming: int | None
 ) -> TaskContext:
-    specification, plan = record.specification, record.plan
+    specification = record.specification
     step, first = specification.step_at(iteration)
     parameters = plan.parameters(node, iteration)
     return TaskContext(

@@ -3,12 +3,12 @@
 Pure: a snapshot of the ledger goes in, then one event after the other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from protocol.agreement.lifecycle import ProcessState
-from protocol.ledger.processes import ChangeStatus, NodeProgress, ProcessStatus
+from protocol.ledger.processes import NodeProgress, ProcessStatus
 from protocol.ledger.tasks import TaskRecord
 
 ENDED = ("completed", "aborted")
@@ -45,14 +45,16 @@ class Board:
     iterations: int
     missing: list[str]
     rows: dict[str, Row]
-    changes: tuple[ChangeStatus, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, status: ProcessStatus, tasks: Mapping[str, TaskRecord]) -> "Board":
+    def of(
+        cls, status: ProcessStatus, tasks: Mapping[str, TaskRecord], notes: tuple[str, ...] = ()
+    ) -> "Board":
         """Make it from orchestration's Status and the next task of each node that has begun it."""
         rows = {entry.node: _row(entry, tasks.get(entry.node), status.status) for entry in status.nodes}
         missing = list(status.missing)
-        return cls(status.process, status.status.value, status.iterations, missing, rows, status.changes)
+        return cls(status.process, status.status.value, status.iterations, missing, rows, notes)
 
     @property
     def ended(self) -> bool:
@@ -69,14 +71,10 @@ class Board:
             return f"{self.process} is {self.status}{by}"
         if name == "ProcessAccepted":
             self.missing = list(event["missing"])
-            waiting = f"; waiting for {', '.join(self.missing)}" if self.missing else "; all have"
-            return f"{event['organisation']} accepted{waiting}"
-        if name == "ProcessChanged":
-            holds = "agreed" if event["holds"] else "asked for"
-            return f"{event['kind']} from iteration {event['iteration']} {holds} by {event['organisation']}"
         if name == "ModelPublished":
             return self._published(event)
-        return None
+        say = _LINES.get(name)
+        return None if say is None else say(event)
 
     def _task(self, name: str, event: Mapping[str, Any]) -> str:
         action = ACTIONS[event["state"]]
@@ -94,6 +92,36 @@ class Board:
         row = self.rows.get(node, Row(node, event["organisation"], None, "done"))
         self.rows[node] = replace(row, action="model published", detail=f"{event['estimators']} trees")
         return f"{node} published its model of {event['estimators']} trees, {event['digest']}"
+
+
+def _accepted(event: Mapping[str, Any]) -> str:
+    missing = event["missing"]
+    waiting = f"; waiting for {', '.join(missing)}" if missing else "; all have"
+    return f"{event['organisation']} accepted{waiting}"
+
+
+def _changed(event: Mapping[str, Any]) -> str:
+    verb = "agreed to" if event["organisation"] != event["asked"] else "asked for"
+    holds = ", which holds" if event["holds"] else ""
+    return f"{event['kind']} from iteration {event['iteration']} {verb} by {event['organisation']}{holds}"
+
+
+def _voted(event: Mapping[str, Any]) -> str:
+    about = "" if event["vote"] == "abort" else f" {event['about']}"
+    tally = f"{event['voted']} of {event['needed']} votes"
+    return f"{event['organisation']} votes: {event['vote']}{about}, {tally}"
+
+
+def _withdrawn(event: Mapping[str, Any]) -> str:
+    return f"{event['organisation']} no longer asks for its change {event['number']}"
+
+
+_LINES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "ProcessAccepted": _accepted,
+    "ProcessChanged": _changed,
+    "ProcessVoted": _voted,
+    "ChangeWithdrawn": _withdrawn,
+}
 
 
 def _row(entry: NodeProgress, task: TaskRecord | None, status: ProcessState) -> Row:

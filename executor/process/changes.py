@@ -1,8 +1,8 @@
 """Changes of a running process: who joins and leaves, the topology, the image version.
 
-What concerns one organisation alone holds at once. The rest holds when every organisation of the consortium
-has asked for the same, so without --from a command agrees to what another organisation has asked for, or asks
-for the first iteration that has begun nowhere.
+What concerns one organisation alone holds at once. The rest holds when enough organisations have agreed, so a
+command agrees to what another organisation has asked for if that is the same, and asks for it otherwise;
+without --from, for the first iteration that has begun nowhere.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,12 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
+from executor.process.agreements import ask_text, subject_text
 from executor.process.names import msp_id
-from executor.process.output import subject_text, submitted
+from executor.process.output import submitted
+from protocol.agreement.course import ChangeKind
 from protocol.agreement.topology import Kind, Topology
-from protocol.ledger.processes import ChangeRecord
+from protocol.ledger.changes import AskStatus
 
 _from = click.option("--from", "iteration", type=click.IntRange(0), help="The first iteration it holds for.")
 _scientist = caller_options("data-scientist")
@@ -37,7 +39,8 @@ def leave(
     """Take NODE, which is your organisation's, out of PROCESS; by default from its next iteration on."""
     with caller.ledger() as ledger:
         first = _next_of(ledger, process, node) if iteration is None else iteration
-        _say(ledger.orchestration.leave(process, node, first, reason), process, as_json=as_json)
+        done = ledger.orchestration.leave(process, node, first, reason)
+    _say(done, as_json=as_json)
 
 
 @click.command()
@@ -55,8 +58,13 @@ def join(
     organisation = msp_id(owner or caller.organisation)
     subject = {"node": node, "organisation": organisation}
     with caller.ledger() as ledger:
-        first = _agreed_or_first(ledger, process, "join", subject, iteration)
-        _say(ledger.orchestration.join(process, node, organisation, first), process, as_json=as_json)
+        asked = _asked(ledger, process, ChangeKind.JOIN, subject, iteration, caller)
+        done = (
+            ledger.orchestration.join(process, node, organisation, _first(ledger, process, iteration))
+            if asked is None
+            else ledger.orchestration.agree(asked)
+        )
+    _say(done, as_json=as_json)
 
 
 @click.command()
@@ -73,8 +81,13 @@ def topology(
     """Ask for, or agree to, another topology of PROCESS."""
     wanted = _topology(kind, edges)
     with caller.ledger() as ledger:
-        first = _agreed_or_first(ledger, process, "topology", wanted, iteration)
-        _say(ledger.orchestration.change_topology(process, first, wanted), process, as_json=as_json)
+        asked = _asked(ledger, process, ChangeKind.TOPOLOGY, wanted, iteration, caller)
+        done = (
+            ledger.orchestration.change_topology(process, _first(ledger, process, iteration), wanted)
+            if asked is None
+            else ledger.orchestration.agree(asked)
+        )
+    _say(done, as_json=as_json)
 
 
 @click.command()
@@ -85,10 +98,34 @@ def topology(
 @_scientist
 @reported
 def image(process: str, version: str, iteration: int | None, as_json: bool, caller: Caller) -> None:
-    """Ask for, or agree to, another VERSION of the image that PROCESS runs, until the end of its step."""
+    """Ask for, or agree to, another VERSION of the image that PROCESS runs, until the end of its step.
+
+    It holds when more than half have agreed, with --from also for an iteration that some node has yet to
+    complete. A node runs it when its own organisation has agreed, before or after.
+    """
     with caller.ledger() as ledger:
-        first = _agreed_or_first(ledger, process, "image", {"version": version}, iteration)
-        _say(ledger.orchestration.update_image(process, first, version), process, as_json=as_json)
+        asked = _asked(ledger, process, ChangeKind.IMAGE, {"version": version}, iteration, caller)
+        done = (
+            ledger.orchestration.update_image(process, _first(ledger, process, iteration), version)
+            if asked is None
+            else ledger.orchestration.agree(asked)
+        )
+    _say(done, as_json=as_json)
+
+
+@click.command()
+@click.argument("process")
+@click.argument("number", type=click.IntRange(0))
+@json_option
+@_scientist
+@reported
+def withdraw(process: str, number: int, as_json: bool, caller: Caller) -> None:
+    """Withdraw the change with this NUMBER that your organisation has asked for in PROCESS."""
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.withdraw(process, number)
+    asked = done.answer
+    what = f"{asked.kind} {subject_text(asked.kind, asked.subject)}"
+    submitted(done, f"{process}: {what} is no longer asked for", asked.to_dict(), as_json=as_json)
 
 
 def _topology(kind: str, edges: tuple[str, ...]) -> dict[str, Any]:
@@ -110,26 +147,35 @@ def _next_of(ledger: Ledger, process: str, node: str) -> int:
     return ledger.orchestration.status(process).next_of(node) or 0
 
 
-def _agreed_or_first(
-    ledger: Ledger, process: str, kind: str, subject: Mapping[str, Any], iteration: int | None
-) -> int:
-    """Return the given iteration, that of the same change waiting for agreement, or the first to come."""
+def _asked(  # noqa: PLR0917
+    ledger: Ledger,
+    process: str,
+    kind: ChangeKind,
+    subject: Mapping[str, Any],
+    iteration: int | None,
+    caller: Caller,
+) -> AskStatus | None:
+    """Return the ask of another organisation for the same, to which ours has not agreed."""
+    own = msp_id(caller.organisation)
+    for ask in ledger.orchestration.asks(process):
+        same = ask.kind is kind and subject.items() <= ask.subject.items()
+        if same and iteration in (None, ask.iteration) and own not in ask.agreed:
+            return ask
+    return None
+
+
+def _first(ledger: Ledger, process: str, iteration: int | None) -> int:
+    """Return the given iteration, or the first that has begun nowhere."""
     if iteration is not None:
         return iteration
     status = ledger.orchestration.status(process)
-    for change in status.changes:
-        if change.kind == kind and not change.holds and change.subject == subject:
-            return change.iteration
     begun = [number for entry in status.nodes for number in (entry.next, entry.completed)]
     return max((number for number in begun if number is not None), default=0) + 1
 
 
-def _say(done: Submitted[ChangeRecord], process: str, *, as_json: bool) -> None:
-    entry = done.answer
-    missing = list(entry.missing)
-    state = "holds" if entry.holds else f"waits for {', '.join(missing)}"
-    line = f"{process}: {entry.kind} {subject_text(entry)} from iteration {entry.iteration} {state}"
-    submitted(done, line, {"process": process, **entry.to_dict(), "missing": missing}, as_json=as_json)
+def _say(done: Submitted[AskStatus], *, as_json: bool) -> None:
+    ask = done.answer
+    submitted(done, f"{ask.process}: {ask_text(ask)}", {**ask.to_dict(), "holds": ask.holds}, as_json=as_json)
 
 
-COMMANDS: tuple[click.Command, ...] = (leave, join, topology, image)
+COMMANDS: tuple[click.Command, ...] = (leave, join, topology, image, withdraw)

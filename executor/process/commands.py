@@ -10,9 +10,10 @@ import click
 from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.output import answer, echo, plain
-from executor.process import changes, proposals
-from executor.process.output import board_of, board_text, brief, changes_text, processes_text, submitted
+from executor.process import absences, changes, proposals
+from executor.process.output import board_of, board_text, brief, processes_text, submitted
 from executor.stop import StopSignals
+from protocol.agreement.lifecycle import ProcessState
 
 STATUSES = ("proposed", "running", "completed", "aborted")
 
@@ -24,7 +25,7 @@ def process() -> None:
     """Agree on a process, follow it, change it, end it."""
 
 
-for command in (*proposals.COMMANDS, *changes.COMMANDS):
+for command in (*proposals.COMMANDS, *changes.COMMANDS, *absences.COMMANDS):
     process.add_command(command)
 
 
@@ -47,10 +48,17 @@ def start(process_id: str, as_json: bool, caller: Caller) -> None:
 @_scientist
 @reported
 def abort(process_id: str, reason: str, as_json: bool, caller: Caller) -> None:
-    """Give PROCESS up, proposed or running; this cannot be taken back."""
+    """Vote to give PROCESS up, proposed or running; this cannot be taken back.
+
+    A proposal ends with one vote. A running process ends with the votes of more than half of the
+    organisations that take part, or with one if its specification says `abort: any`.
+    """
     with caller.ledger() as ledger:
         done = ledger.orchestration.abort(process_id, reason)
-    submitted(done, f"{process_id} is aborted", brief(done.answer), as_json=as_json)
+    found = done.answer
+    tally = f"{len(found.voted)} of {found.needed} votes: {', '.join(sorted(found.voted))}"
+    state = "is aborted" if found.status is ProcessState.ABORTED else "goes on"
+    submitted(done, f"{process_id} {state}, {tally}", found.to_dict(), as_json=as_json)
 
 
 @process.command()
@@ -78,8 +86,6 @@ def status(process_id: str, as_json: bool, caller: Caller) -> None:
         click.echo(json.dumps(shown))
         return
     echo(board_text(board))
-    if board.changes:
-        echo(changes_text(board.changes))
 
 
 @process.command()

@@ -8,11 +8,11 @@ import click
 
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.output import echo, table
+from executor.process.agreements import Agreements
 from executor.process.board import Board, headline
 from protocol.agreement.lifecycle import ProcessState
-from protocol.agreement.plan import ChangeKind
 from protocol.errors import StateError
-from protocol.ledger.processes import ChangeRecord, ChangeStatus, ProcessBrief, ProcessRecord
+from protocol.ledger.processes import ProcessBrief, ProcessRecord
 from protocol.ledger.tasks import TaskRecord
 from protocol.task.opening import TaskId
 
@@ -44,8 +44,13 @@ def board_of(ledger: Ledger, process: str) -> tuple[Board, dict[str, Any]]:
             task = None if entry.next is None else _task(ledger, process, entry.node, entry.next)
             if task is not None:
                 tasks[entry.node] = task
-    shown = {**status.to_dict(), "tasks": [_shown(task) for task in tasks.values()]}
-    return Board.of(status, tasks), shown
+    agreements = Agreements.read(ledger, process)
+    shown = {
+        **status.to_dict(),
+        **agreements.to_dict(),
+        "tasks": [_shown(task) for task in tasks.values()],
+    }
+    return Board.of(status, tasks, tuple(agreements.lines())), shown
 
 
 def _shown(task: TaskRecord) -> dict[str, Any]:
@@ -59,8 +64,8 @@ def _shown(task: TaskRecord) -> dict[str, Any]:
 
 
 def board_text(board: Board) -> str:
-    """Return the table of a board."""
-    return table(headline(board), COLUMNS, cells(board), figures=False)
+    """Return the table of a board, and what there is to say below it."""
+    return "\n".join([table(headline(board), COLUMNS, cells(board), figures=False), *board.notes])
 
 
 def cells(board: Board) -> list[tuple[str, ...]]:
@@ -75,28 +80,6 @@ def cells(board: Board) -> list[tuple[str, ...]]:
         )
         for _, row in sorted(board.rows.items())
     ]
-
-
-def changes_text(changes: Iterable[ChangeStatus]) -> str:
-    """Return the changes of a process as lines, those that wait for agreement with whose."""
-    lines = []
-    for change in changes:
-        waiting = "" if change.holds else f", waiting for {', '.join(change.missing)}"
-        what = f"{change.kind} {subject_text(change)} from iteration {change.iteration}"
-        lines.append(f"change {change.number}: {what}{waiting}")
-    return "\n".join(lines)
-
-
-def subject_text(change: ChangeRecord | ChangeStatus) -> str:
-    """Say what a change is about: a node and whose it is, a topology, a version."""
-    subject = change.subject
-    if change.kind is ChangeKind.TOPOLOGY:
-        edges = "".join(f" {a}:{b}" for a, b in subject.get("edges", ()))
-        return f"{subject['kind']}{edges}"
-    if change.kind is ChangeKind.IMAGE:
-        return str(subject["version"])
-    owner = f" of {subject['organisation']}" if "organisation" in subject else ""
-    return f"{subject['node']}{owner}"
 
 
 def processes_text(items: Iterable[ProcessBrief]) -> str:

@@ -9,6 +9,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.process import acceptance
 from executor.process.output import brief, submitted
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
@@ -83,10 +84,10 @@ def accept(
     as_json: bool,
     caller: Caller,
 ) -> None:
-    """Accept PROCESS for your organisation.
+    """Accept PROCESS for your organisation, after showing what that is.
 
-    With --digest or --spec, only if it is what you have read or would have proposed yourself; without, what
-    the ledger has at this moment is accepted by its digest, which is printed.
+    With --digest or --spec, only if it is what you have read or would have proposed yourself. Without, you
+    are asked at a terminal; elsewhere nothing is accepted.
     """
     if digest is not None and spec is not None:
         raise UsageError("ACCEPT_TWICE", "both --digest and --spec are given")
@@ -95,8 +96,7 @@ def accept(
     with caller.ledger() as ledger:
         if own is not None:
             wanted = _pinned(own, ledger).digest
-        if wanted is None:
-            wanted = ledger.orchestration.get(process_id).specification_digest
+        wanted = acceptance.check(ledger.orchestration.get(process_id), wanted, as_json=as_json)
         done = ledger.orchestration.accept(process_id, wanted)
     missing = list(done.answer.missing)
     waiting = f"waiting for {', '.join(missing)}" if missing else "all organisations have, it can start"

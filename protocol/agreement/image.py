@@ -10,6 +10,7 @@ from protocol.digest import Digest
 from protocol.errors import EncodingError, ImageError
 from protocol.fields import Fields
 from protocol.identifiers import parse_image_name, parse_image_version
+from protocol.text import UNPRINTABLE
 
 MAX_TEXT = 1000
 MAX_REPOSITORY = 255
@@ -112,10 +113,13 @@ class ImagePin:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse free text that is too long for the ledger or has no canonical form."""
+    """Refuse free text that is too long, has no canonical form, or does not show as it reads."""
     if len(text) > MAX_TEXT:
         raise ImageError("IMAGE_TEXT", f"{what} has {len(text)} characters")
     try:
         canonical.encode(text)
     except EncodingError as error:
         raise ImageError("IMAGE_TEXT", f"{what}: {error.cause}") from error
+    unprintable = UNPRINTABLE.search(text)
+    if unprintable is not None:
+        raise ImageError("IMAGE_TEXT", f"{what} has the character U+{ord(unprintable.group()):04X}")

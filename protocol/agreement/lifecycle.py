@@ -52,6 +52,7 @@ class ProcessTransition(StrEnum):
     START = "start"
     JOIN = "join"
     LEAVE = "leave"
+    LEAVE_OUT = "leave-out"
     CHANGE_TOPOLOGY = "change-topology"
     UPDATE_IMAGE = "update-image"
     COMPLETE = "complete"
@@ -153,6 +154,7 @@ PROCESS = Lifecycle(
         (_PT.START, _PS.PROPOSED, _PS.RUNNING),
         (_PT.JOIN, _PS.RUNNING, _PS.RUNNING),
         (_PT.LEAVE, _PS.RUNNING, _PS.RUNNING),
+        (_PT.LEAVE_OUT, _PS.RUNNING, _PS.RUNNING),
         (_PT.CHANGE_TOPOLOGY, _PS.RUNNING, _PS.RUNNING),
         (_PT.UPDATE_IMAGE, _PS.RUNNING, _PS.RUNNING),
         (_PT.COMPLETE, _PS.RUNNING, _PS.COMPLETED),

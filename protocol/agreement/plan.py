@@ -1,51 +1,19 @@
 """What holds in each iteration of a process: its specification and the changes agreed since.
 
-Chaincode, executor and auditor compute it alike from the process record, so that all of them mean the same
-nodes, neighbours and image when they say "iteration 7".
+Chaincode, executor and auditor compute it alike, so that all of them mean the same nodes, neighbours and
+image when they say "iteration 7".
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from protocol.agreement.course import Change, Course, Span, holding
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
-from protocol.agreement.topology import Schedule, Topology
-from protocol.canonical import Record
-
-
-class ChangeKind(StrEnum):
-    """What can change while a process runs."""
-
-    JOIN = "join"
-    LEAVE = "leave"
-    TOPOLOGY = "topology"
-    IMAGE = "image"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change and the iteration from which it holds.
-
-    `subject` is `{"node", "organisation"}` for a join, `{"node"}` for a leave, a topology's record, or
-    `{"version", "image_id", "manifest_digest"}` of the image.
-    """
-
-    kind: ChangeKind
-    iteration: int
-    subject: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Record]:
-        """Return the fields as they stand in the process record."""
-        return {"kind": self.kind.value, "iteration": self.iteration, "subject": dict(self.subject)}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> "Change":
-        """Read a change from a process record, which only ever holds checked ones."""
-        return cls(ChangeKind(record["kind"]), record["iteration"], record["subject"])
+from protocol.agreement.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +23,45 @@ class PlannedImage:
     name: str
     version: str
     pin: ImagePin | None
+    change: int | None = None
+    """The number of the change that brought it."""
 
-    @classmethod
-    def of(cls, name: str, subject: Mapping[str, Any]) -> "PlannedImage":
-        """Read the subject of a change of the image."""
-        pin = ImagePin.from_dict(subject) if "image_id" in subject else None
-        return cls(name, subject["version"], pin)
+
+def _no_change(number: int) -> Change:
+    raise KeyError(number)
 
 
 class Plan:
     """The course of a process."""
 
-    def __init__(self, specification: Specification, changes: Iterable[Change] = ()) -> None:
-        """Take the changes that hold, in the order in which they were agreed."""
+    def __init__(
+        self,
+        specification: Specification,
+        course: Course | None = None,
+        change_of: Callable[[int], Change] = _no_change,
+    ) -> None:
+        """Take the course, and how to find the change with a number."""
         self.specification = specification
-        self.nodes: dict[str, str] = dict(specification.nodes)
-        self.topology: Schedule = specification.topology
-        self._images: list[Change] = []
-        # Per node the iterations it takes part in, as [from, until) with None for no end.
-        self._spans: dict[str, list[tuple[int, int | None]]] = {node: [(0, None)] for node in self.nodes}
-        for change in changes:
-            self._apply(change)
+        self.course = Course() if course is None else course
+        self._change_of = change_of
+        self.nodes: dict[str, str] = {**specification.nodes, **self.course.joined}
 
-    def _apply(self, change: Change) -> None:
-        subject = change.subject
-        if change.kind is ChangeKind.JOIN:
-            self.nodes[subject["node"]] = subject["organisation"]
-            self._spans.setdefault(subject["node"], []).append((change.iteration, None))
-        elif change.kind is ChangeKind.LEAVE:
-            spans = self._spans[subject["node"]]
-            kept = [span for span in spans if span[0] < change.iteration]
-            start = kept.pop()[0] if kept else change.iteration
-            self._spans[subject["node"]] = [*kept, (start, change.iteration)]
-        elif change.kind is ChangeKind.TOPOLOGY:
-            self.topology = self.topology.changed(change.iteration, Topology.from_dict(subject))
-        else:
-            self._images.append(change)
+    @classmethod
+    def of(cls, specification: Specification, changes: Sequence[Change]) -> "Plan":
+        """Make the plan of all changes that hold, in the order in which they came to."""
+        course = Course()
+        for change in changes:
+            course = course.after(change, specification.nodes)
+        return cls(specification, course, changes.__getitem__)
+
+    def after(self, change: Change) -> "Plan":
+        """Return the plan with one more change."""
+        course, number = self.course, self.course.count
+        return Plan(
+            self.specification,
+            course.after(change, self.specification.nodes),
+            lambda wanted: change if wanted == number else self._change_of(wanted),
+        )
 
     @property
     def iterations(self) -> int:
@@ -99,19 +70,37 @@ class Plan:
 
     @property
     def consortium(self) -> tuple[str, ...]:
-        """The organisations, those included that joined with a node."""
+        """The organisations, those included that joined with a node, and those that have left."""
         return tuple(sorted({*self.specification.organisations, *self.nodes.values()}))
+
+    def nodes_of(self, organisation: str) -> tuple[str, ...]:
+        """Return the nodes of an organisation, ascending."""
+        return tuple(sorted(node for node, owner in self.nodes.items() if owner == organisation))
+
+    def present(self, finished: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the organisations that have a say, given the nodes that have no work left.
+
+        Who took all of its nodes out, or was left out, has none.
+        """
+        return tuple(name for name in self.consortium if not self._is_gone(name, finished))
+
+    def _is_gone(self, organisation: str, finished: Collection[str]) -> bool:
+        if organisation in self.course.gone:
+            return True
+        own = self.nodes_of(organisation)
+        return bool(own) and all(self.has_left(node) is not None and node in finished for node in own)
 
     def is_active(self, node: str, iteration: int) -> bool:
         """Whether a node takes part in an iteration."""
-        return any(
-            start <= iteration and (end is None or iteration < end)
-            for start, end in self._spans.get(node, ())
-        )
+        return any(start <= iteration and (end is None or iteration < end) for start, end in self.spans(node))
 
     def active(self, iteration: int) -> tuple[str, ...]:
         """Return the nodes that take part in an iteration, ascending."""
         return tuple(node for node in sorted(self.nodes) if self.is_active(node, iteration))
+
+    def spans(self, node: str) -> tuple[Span, ...]:
+        """Return when a node takes part; a node that the process does not have never does."""
+        return self.course.spans_of(node, node in self.specification.nodes)
 
     def members(self, iteration: int) -> dict[str, str]:
         """Return every node that takes or took part by an iteration, with its organisation.
@@ -119,7 +108,7 @@ class Plan:
         Who left stays a member: its estimators are still held, and quotas that grew with each leave would
         reward those who drive others out.
         """
-        known = (node for node in sorted(self.nodes) if self._spans[node][0][0] <= iteration)
+        known = (node for node in sorted(self.nodes) if self.spans(node)[0][0] <= iteration)
         return {node: self.nodes[node] for node in known}
 
     def parameters(self, node: str, iteration: int) -> TaskParameters:
@@ -128,11 +117,11 @@ class Plan:
 
     def has_left(self, node: str) -> int | None:
         """Return the iteration from which a node is gone, or None while it stays to the end."""
-        return self._spans[node][-1][1]
+        return self.spans(node)[-1][1]
 
     def first_empty(self, iteration: int) -> int | None:
         """Return the first iteration from this one on in which no node takes part, None if there is none."""
-        ends = [end for spans in self._spans.values() for _, end in spans if end is not None]
+        ends = [end for spans in self.course.spans.values() for _, end in spans if end is not None]
         for start in sorted({iteration, *ends}):
             if iteration <= start < self.iterations and not self.active(start):
                 return start
@@ -140,24 +129,33 @@ class Plan:
 
     def next_iteration(self, node: str, done: int) -> int | None:
         """Return the first iteration from `done` on that the node takes part in, None after its last."""
-        for start, end in self._spans.get(node, ()):
+        for start, end in self.spans(node):
             candidate = max(start, done)
             if candidate < (self.iterations if end is None else min(end, self.iterations)):
                 return candidate
         return None
+
+    def topology(self, iteration: int) -> Topology:
+        """Return the topology of an iteration."""
+        agreed = self.specification.topology
+        found = holding(self.course.topologies, iteration)
+        # The later iteration holds; of two with the same one, the change does, which was agreed later.
+        if found is None or any(found[0] < start <= iteration for start, _ in agreed.changes):
+            return agreed.at(iteration)
+        return Topology.from_dict(dict(self._change_of(found[1]).subject))
 
     def neighbours(self, node: str, iteration: int) -> tuple[str, ...]:
         """Return the active neighbours of a node in an iteration, ascending; a single step has none."""
         step, _ = self.specification.step_at(iteration)
         if step.kind is StepKind.SINGLE:
             return ()
-        return self.topology.neighbours(node, iteration, self.active(iteration))
+        return self.topology(iteration).neighbours(node, self.active(iteration))
 
     def image(self, iteration: int) -> PlannedImage:
-        """Return the image that runs in an iteration."""
+        """Return the image that runs in an iteration; a change of it holds until the end of its step."""
         step, first = self.specification.step_at(iteration)
-        planned, since = PlannedImage(step.image_name, step.image_version, step.pin), first
-        for change in self._images:
-            if since <= change.iteration <= iteration:
-                planned, since = PlannedImage.of(step.image_name, change.subject), change.iteration
-        return planned
+        found = holding(self.course.images, iteration, first)
+        if found is None:
+            return PlannedImage(step.image_name, step.image_version, step.pin)
+        subject: Mapping[str, Any] = self._change_of(found[1]).subject
+        return PlannedImage(step.image_name, subject["version"], ImagePin.from_dict(subject), found[1])

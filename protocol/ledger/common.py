@@ -33,6 +33,11 @@ class ReasonedProvenance(Provenance):
 
     reason: Annotated[str, "why, in the caller's words"]
 
+    @property
+    def without_reason(self) -> Provenance:
+        """Who did it."""
+        return Provenance(self.organisation, self.identity, self.role, self.certificate, self.time, self.tx)
+
     @classmethod
     def of(cls, by: Provenance, reason: str) -> Self:
         """Give a change its reason."""

@@ -16,6 +16,7 @@ from protocol.identifiers import (
     parse_image_name,
     parse_image_version,
     parse_node,
+    parse_organisation,
     parse_process,
 )
 
@@ -51,6 +52,46 @@ def imagename(name: str) -> str:
 def process(process: str) -> str:
     """The key of a process."""
     return _build("process", process)
+
+
+def acceptance(process: str, organisation: str) -> str:
+    """The key of an organisation's acceptance of a process."""
+    return _build("acceptance", process, organisation)
+
+
+def asks(process: str, organisation: str) -> str:
+    """The key of how many changes an organisation has asked for."""
+    return _build("asks", process, organisation)
+
+
+def ask(process: str, organisation: str, number: int) -> str:
+    """The key of a change that an organisation asks for, apart from what tasks read."""
+    return _build("ask", process, organisation, number)
+
+
+def agreement(process: str, asked: str, number: int, organisation: str) -> str:
+    """The key of an organisation's agreement to what another asked for."""
+    return _build("agreement", process, asked, number, organisation)
+
+
+def change(process: str, number: int) -> str:
+    """The key of a change that holds, written once."""
+    return _build("change", process, number)
+
+
+def absence(process: str, node: str, voter: str) -> str:
+    """The key of an organisation's vote to leave a silent node out."""
+    return _build("absence", process, node, voter)
+
+
+def departure(process: str, gone: str, voter: str) -> str:
+    """The key of an organisation's vote to leave a silent organisation out."""
+    return _build("departure", process, gone, voter)
+
+
+def abort(process: str, organisation: str) -> str:
+    """The key of an organisation's vote to give a process up."""
+    return _build("abort", process, organisation)
 
 
 def progress(process: str, node: str) -> str:
@@ -225,6 +266,7 @@ class _PartKind:
 
 
 _NODE = _PartKind(parse_node, parse_node)
+_ORGANISATION = _PartKind(parse_organisation, parse_organisation)
 _COUNTER = _PartKind(lambda value: check_counter(value, "counter"), _read_counter)
 _KIND_OF_PART = {
     "name": _PartKind(parse_image_name, parse_image_name),
@@ -234,6 +276,11 @@ _KIND_OF_PART = {
     "creator": _NODE,
     "recipient": _NODE,
     "sender": _NODE,
+    "organisation": _ORGANISATION,
+    "asked": _ORGANISATION,
+    "gone": _ORGANISATION,
+    "voter": _ORGANISATION,
+    "number": _COUNTER,
     "iteration": _COUNTER,
     "reading": _COUNTER,
     "counter": _COUNTER,
@@ -245,6 +292,14 @@ KINDS: dict[str, tuple[str, ...]] = {
     "image": ("name", "version"),
     "imagename": ("name",),
     "process": ("process",),
+    "acceptance": ("process", "organisation"),
+    "asks": ("process", "organisation"),
+    "ask": ("process", "organisation", "number"),
+    "agreement": ("process", "asked", "number", "organisation"),
+    "change": ("process", "number"),
+    "absence": ("process", "node", "voter"),
+    "departure": ("process", "gone", "voter"),
+    "abort": ("process", "organisation"),
     "progress": ("process", "node"),
     "task": ("process", "node", "iteration"),
     "estimator": ("process", "creator", "counter"),

@@ -3,43 +3,18 @@
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from protocol.agreement.lifecycle import ImageState, ProcessState
+from protocol.agreement.course import Course
+from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.parameters import TaskParameters
-from protocol.agreement.plan import Change, ChangeKind, Plan
+from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
 from protocol.agreement.step import StepKind
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.record import LedgerRecord, Raw
+from protocol.ledger.record import LedgerRecord
 from protocol.task.opening import Opening, TaskId
 from protocol.trees.limits import TreeLimits
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeRecord(LedgerRecord):
-    """A change of a running process: asked for by one organisation, holding once all needed have agreed."""
-
-    versioned: ClassVar[bool] = True
-
-    number: Annotated[int, "how many changes were asked for before"]
-    kind: Annotated[ChangeKind, "what changes"]
-    iteration: Annotated[int, "the first iteration it holds for"]
-    subject: Annotated[Raw, "the node, the topology or the image version that it is about"]
-    asked: Annotated[str, "the organisation that asked for it"]
-    agreed: Annotated[dict[str, Provenance], "by organisation, who agreed"]
-    needed: Annotated[tuple[str, ...], "the organisations whose agreement it needs"]
-    holds: Annotated[bool, "whether all of them have agreed"]
-
-    @property
-    def change(self) -> Change:
-        """What changes, from when on."""
-        return Change(self.kind, self.iteration, self.subject)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The organisations that have yet to agree."""
-        return tuple(name for name in self.needed if name not in self.agreed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +30,19 @@ class ProcessRecord(LedgerRecord):
     ]
     specification_digest: Annotated[Digest, "SHA-256 of the canonical specification"]
     created: Annotated[Provenance, "who proposed it"]
-    accepted: Annotated[dict[str, Provenance], "who accepted it, by organisation"] = field(
-        default_factory=dict
-    )
+    accepted: Annotated[
+        dict[str, Provenance], "who accepted it, by organisation; while it is proposed, in records apart"
+    ] = field(default_factory=dict)
     started: Annotated[Provenance | None, "who started it"] = None
     ended: Annotated[ReasonedProvenance | None, "who ended it, and why"] = None
-    change_count: Annotated[int, "how many changes were ever asked for"] = 0
-    changes: Annotated[tuple[ChangeRecord, ...], "its changes, in the order they apply in"] = ()
+    course: Annotated[Course, "what its changes come to (docs/formats/process-v2.md)"] = field(
+        default_factory=Course
+    )
 
     @property
     def plan(self) -> Plan:
-        """What holds in each iteration."""
-        return Plan(self.specification, [record.change for record in self.changes if record.holds])
+        """Who takes part in each iteration; a topology or an image that was changed is read apart."""
+        return Plan(self.specification, self.course)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -99,19 +75,6 @@ class ProcessBrief(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeStatus(LedgerRecord):
-    """A change in a status: whether it holds, and who has yet to agree."""
-
-    number: Annotated[int, "how many changes were asked for before"]
-    kind: Annotated[ChangeKind, "what changes"]
-    iteration: Annotated[int, "the first iteration it holds for"]
-    subject: Annotated[Raw, "the node, the topology or the image version that it is about"]
-    asked: Annotated[str, "the organisation that asked for it"]
-    holds: Annotated[bool, "whether all needed have agreed"]
-    missing: Annotated[tuple[str, ...], "the organisations that have yet to agree"]
-
-
-@dataclass(frozen=True, slots=True)
 class NodeProgress(LedgerRecord):
     """Where one node of a process stands."""
 
@@ -130,11 +93,11 @@ class ProcessStatus(LedgerRecord):
     process: Annotated[str, "the process id"]
     status: Annotated[ProcessState, "where it stands"]
     consortium: Annotated[tuple[str, ...], "the organisations, those included that joined with a node"]
+    present: Annotated[tuple[str, ...], "those of them that have a say: neither left nor left out"]
     accepted: Annotated[tuple[str, ...], "the organisations that have accepted it"]
     missing: Annotated[tuple[str, ...], "those that have yet to"]
     iteration: Annotated[int | None, "the earliest that some node has to do; null when all are done"]
     iterations: Annotated[int, "how many iterations there are"]
-    changes: Annotated[tuple[ChangeStatus, ...], "the changes asked for"]
     nodes: Annotated[tuple[NodeProgress, ...], "each node, by name"]
 
     def next_of(self, node: str) -> int | None:
@@ -164,7 +127,7 @@ class TaskImage(LedgerRecord):
     version: Annotated[str, "its version"]
     image_id: Annotated[Digest, "what an engine runs"]
     manifest_digest: Annotated[Digest, "what a registry serves"]
-    status: Annotated[ImageState, "whether it may start new tasks"]
+    agreed: Annotated[bool, "whether the node's organisation has agreed to it"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +188,10 @@ class TaskContext(LedgerRecord):
     def check_opening(self, opening: Opening) -> None:
         """Return if the task commits to the code, the parameters and the features the process fixes."""
         image = self.image
-        if image.status is not ImageState.REGISTERED:
-            raise StateError("IMAGE_RETIRED", f"image {image.name} {image.version} is retired")
+        if not image.agreed:
+            raise StateError(
+                "IMAGE_CONSENT", f"{self.organisation} has not agreed to {image.name} {image.version}"
+            )
         for what, expected, found, code in (
             ("image id", image.image_id, opening.image_id, "IMAGE_MISMATCH"),
             ("manifest digest", image.manifest_digest, opening.manifest_digest, "IMAGE_MISMATCH"),

@@ -4,6 +4,7 @@ These tests run when all others have ended, so that what the others wrote is ver
 """
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from support.channel import IMAGE, Member, admin1, register, scientist1, specification, unique
 from support.commands import done, here, printed
 from support.federation import nodes_of
-from support.network import ROOT, run
+from support.network import PROJECT, ROOT, run
 from support.player import Player
 from support.tampering import Export, OpenedTransaction, find_block, flipped
 
@@ -124,7 +125,9 @@ def test_everything_that_any_test_wrote_is_verified_in_a_container_without_netwo
     program = "from executor.cli import main; main()"
     words = ["audit", "verify", "/channel.tar", "--genesis", genesis, "--statements", "/said.json", "--json"]
     ran = run(
-        "docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--user", "0:0",
+        "docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp",
+        # Whoever owns the clone, which nobody else may read under a strict umask.
+        "--user", f"{os.geteuid()}:{os.getegid()}", "--label", f"attestree.test={PROJECT}",
         "--env", "PYTHONPATH=/src", "--env", "PYTHONDONTWRITEBYTECODE=1",
         "--entrypoint", "/opt/venv/bin/python",
         *(word for mount in mounts for word in ("--volume", mount)),

@@ -17,6 +17,7 @@ from support.channel import (
     Member,
     admin1,
     admin2,
+    agreement,
     auditor1,
     scientist1,
     scientist2,
@@ -76,7 +77,8 @@ def life(endorsers: Endorsers) -> Life:
     players = live_round(made, finished)
     live_model(made, players[0])
     made.submit(players[1].member, ORCHESTRATION, "Complete", finished)
-    made.submit(scientist2, ORCHESTRATION, "Abort", changing, "a test")
+    for member in (scientist1, scientist2):
+        made.submit(member, ORCHESTRATION, "Abort", changing, "a test")
     read_everything(made, players[0])
     made.submit(admin1, "image", "Retire", IMAGE, versions[1], "replaced")
     return made
@@ -105,10 +107,18 @@ def live_proposal(life: Life, version: str, iterations: int) -> str:
 
 
 def live_changes(life: Life, process: str, version: str) -> None:
-    for member in (scientist1, scientist2):
-        life.submit(member, ORCHESTRATION, "ChangeTopology", process, 1, {"kind": "full"})
-        life.submit(member, ORCHESTRATION, "UpdateImage", process, 1, version)
+    life.submit(scientist1, ORCHESTRATION, "ChangeTopology", process, 1, {"kind": "full"})
+    life.submit(scientist2, *agreement(process))
+    life.submit(scientist1, ORCHESTRATION, "UpdateImage", process, 1, version)
+    life.submit(scientist2, *agreement(process))
     life.submit(admin1, ORCHESTRATION, "Join", process, "node99", "Org1MSP", 1)
+    life.ask(auditor1, ORCHESTRATION, "Asks", process)
+    life.submit(scientist1, ORCHESTRATION, "Withdraw", process, 2)
+    silent = nodes()[-1].identity
+    life.submit(scientist1, ORCHESTRATION, "LeaveOut", process, silent, "no sign of life")
+    life.submit(scientist1, ORCHESTRATION, "LeaveOutOrganisation", process, "Org2MSP", "no sign of life")
+    life.ask(auditor1, ORCHESTRATION, "Votes", process)
+    life.ask(auditor1, ORCHESTRATION, "Changes", process)
     node = nodes()[0]
     life.submit(node, ORCHESTRATION, "Leave", process, node.identity, 1, "done here")
 

@@ -40,7 +40,7 @@ from protocol.digest import Digest
 from protocol.errors import StateError
 
 MANIFEST, IMAGE_ID, FORGED_ID = (Digest.parse(DIGESTS[number]) for number in (1, 2, 3))
-QUICK = Deadlines(agree=1, own_lag=0.3, commit=20, another_peer=2)
+QUICK = Deadlines(agree=1, own_lag=0.3, another_peer=2)
 SOON = 120
 """Seconds in which a write ends on a busy machine; one that waited for a hanging peer takes twice that."""
 

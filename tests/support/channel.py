@@ -134,6 +134,12 @@ def register(version: str) -> None:
     scientist1.submit("image", "Register", IMAGE, version, DIGESTS[1], DIGESTS[2], REPOSITORY, "for a test")
 
 
+def agreement(process: str) -> tuple[Any, ...]:
+    """What to call to agree to the one change of a process that is asked for."""
+    (asked,) = auditor1.evaluate("orchestration", "Asks", process)["items"]
+    return ("orchestration", "Agree", process, asked["asked"], asked["number"], asked["digest"])
+
+
 def specification(process: str, version: str, nodes: dict[str, str], **step: Any) -> dict[str, Any]:
     """A process of one step on these nodes of org1 and org2."""
     return {

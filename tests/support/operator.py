@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from support.network import ROOT
 from support.printed import EXECUTOR
 
-# Such a runner ignores signals, and what it starts inherits that; from a terminal nobody does.
+# Such a runner ignores signals, and what it starts inherits that; nohup, which may run the tests, one more.
 _DEAF = """
 import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.SIG_IGN)
 os.execv(sys.argv[1], sys.argv[1:])

@@ -1,13 +1,25 @@
 """Images and processes: registered once, agreed by those who have to, changed along the life cycle."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import TypeVar
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
+from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
 from protocol.ledger import keys
+from protocol.ledger.changes import (
+    AbsenceVote,
+    AcceptanceRecord,
+    AgreementRecord,
+    AskRecord,
+    ChangeRecord,
+    change_digest,
+)
+from protocol.ledger.common import Provenance
 from protocol.ledger.images import ImageNameRecord, ImageRecord
+from protocol.ledger.keys import Key
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 
 T = TypeVar("T", bound=StrEnum)
@@ -61,9 +73,64 @@ def check_process(findings: Findings, view: View, item: Written) -> None:
     for organisation, by in record.accepted.items():
         own = by.organisation == organisation
         findings.check("agreements", own, f"{by.organisation} accepted {key} for {organisation}", where)
+        accepted = view.find(keys.acceptance(record.process, organisation), AcceptanceRecord)
+        same = accepted is not None and accepted.specification_digest == record.specification_digest
+        findings.check("agreements", same, f"{organisation} did not accept what {key} says", where)
     if record.status is ProcessState.RUNNING and was is ProcessState.PROPOSED:
         missing = ", ".join(record.missing)
         findings.check("agreements", not missing, f"{key} runs, not accepted by {missing}", where)
+    _check_course(findings, view, record, before, key)
+
+
+def _check_course(
+    findings: Findings, view: View, record: ProcessRecord, before: ProcessRecord | None, key: Key
+) -> None:
+    """A process takes the course of the changes that its transaction wrote, and no other."""
+    expected = Course() if before is None else before.course
+    for change in view.of_kind(ChangeRecord):
+        expected = expected.after(change.change, record.specification.nodes)
+    same = record.course == expected
+    findings.check("agreements", same, f"{key} takes another course than its changes", view.where)
+
+
+def check_own(findings: Findings, view: View, item: Written) -> None:
+    """What an organisation accepts, agrees to or votes for is written by itself."""
+    own = str(item.key.parts[-1]) == view.creator.organisation.msp_id
+    findings.check("agreements", own, f"{item.key} was written by another organisation", view.where)
+
+
+def check_change(findings: Findings, view: View, item: Written) -> None:
+    """A change is written once, and who it says agreed to it did: asked, agreed or voted."""
+    record, key, where = item.record, item.key, view.where
+    assert isinstance(record, ChangeRecord)  # noqa: S101
+    fresh = view.before(item.raw_key, ChangeRecord) is None
+    findings.check("agreements", fresh, f"{key} was overwritten", where)
+    for organisation, by in record.agreed.items():
+        agreed = by.tx in (act.tx for act in _agreements(view, record, organisation))
+        findings.check("agreements", agreed, f"{organisation} did not agree to {key}", where)
+
+
+def _agreements(view: View, record: ChangeRecord, organisation: str) -> Iterator[Provenance]:
+    """Iterate over what an organisation wrote about a change."""
+    process, subject = record.process, record.subject
+    if record.ask is not None:
+        ask = view.find(keys.ask(process, record.asked, record.ask), AskRecord)
+        if ask is not None and organisation == record.asked and ask.wanted == record.change:
+            yield ask.by
+        place = keys.agreement(process, record.asked, record.ask, organisation)
+        agreement = view.find(place, AgreementRecord)
+        if agreement is not None and agreement.digest == change_digest(record.change):
+            yield agreement.by
+        return
+    places = (
+        [keys.departure(process, subject["organisation"], organisation)]
+        if subject["whole"]
+        else [keys.absence(process, node, organisation) for node in subject["nodes"]]
+    )
+    for place in places:
+        vote = view.find(place, AbsenceVote)
+        if vote is not None and vote.counts and vote.nodes == subject["nodes"]:
+            yield vote.by
 
 
 def check_progress(findings: Findings, view: View, item: Written) -> None:
@@ -83,6 +150,12 @@ RULES = {
     "image": (check_image,),
     "imagename": (check_image_name,),
     "process": (check_process,),
+    "acceptance": (check_own,),
+    "agreement": (check_own,),
+    "absence": (check_own,),
+    "departure": (check_own,),
+    "abort": (check_own,),
+    "change": (check_change,),
     "progress": (check_progress,),
 }
 

@@ -1,18 +1,28 @@
 """The records of the ledger as a transaction found them, and as it leaves them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar, cast
 
 from executor.audit.chain import Committed
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.state import Key, State
 from protocol import canonical
+from protocol.agreement.course import Change
 from protocol.agreement.plan import Plan
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
+from protocol.ledger.changes import (
+    AbortVote,
+    AbsenceVote,
+    AcceptanceRecord,
+    AgreementRecord,
+    AskCount,
+    AskRecord,
+    ChangeRecord,
+)
 from protocol.ledger.common import Provenance
 from protocol.ledger.estimators import (
     CreationRecord,
@@ -49,6 +59,14 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "imagename": (IMAGE, ImageNameRecord),
     "process": (ORCHESTRATION, ProcessRecord),
     "progress": (ORCHESTRATION, ProgressRecord),
+    "acceptance": (ORCHESTRATION, AcceptanceRecord),
+    "asks": (ORCHESTRATION, AskCount),
+    "ask": (ORCHESTRATION, AskRecord),
+    "agreement": (ORCHESTRATION, AgreementRecord),
+    "change": (ORCHESTRATION, ChangeRecord),
+    "absence": (ORCHESTRATION, AbsenceVote),
+    "departure": (ORCHESTRATION, AbsenceVote),
+    "abort": (ORCHESTRATION, AbortVote),
     "task": (EXECUTION, TaskRecord),
     "estimator": (EXECUTION, EstimatorRecord),
     "sharedtree": (EXECUTION, TreeRecord),
@@ -138,7 +156,14 @@ class View:
 
     def plan(self, name: str) -> Plan:
         """Return what holds in each iteration of a process."""
-        return self._cache.plan(self.process(name))
+        return self._cache.plan(self.process(name), self.change)
+
+    def change(self, process: str, number: int) -> Change:
+        """Return a change of a process that holds, or raise."""
+        found = self.find(keys.change(process, number), ChangeRecord)
+        if found is None:
+            raise RecordError("RECORD_VALUE", f"process {process} has no change {number}")
+        return found.change
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -181,12 +206,13 @@ class RecordCache:
             self._records[place] = found
         return found if isinstance(found, kind) else None
 
-    def plan(self, process: ProcessRecord) -> Plan:
+    def plan(self, process: ProcessRecord, change_of: Callable[[str, int], Change]) -> Plan:
         """Return the plan of a process record, computed once for each."""
         known = self._plans.get(id(process))
         if known is None or known[0] is not process:
             if len(self._plans) >= self.SIZE:
                 self._plans.clear()
-            known = (process, process.plan)
+            read = partial(change_of, process.process)
+            known = (process, Plan(process.specification, process.course, read))
             self._plans[id(process)] = known
         return known[1]

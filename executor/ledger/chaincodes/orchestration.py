@@ -5,9 +5,16 @@ from typing import Any
 
 from executor.ledger.chaincodes.proxy import Proxy, Submitted
 from protocol.digest import Digest
+from protocol.ledger.changes import (
+    AbortStatus,
+    AbsenceStatus,
+    AskRecord,
+    AskStatus,
+    ChangeRecord,
+    ProcessVotes,
+)
 from protocol.ledger.common import HistoryEntry
 from protocol.ledger.processes import (
-    ChangeRecord,
     ModelContext,
     ProcessBrief,
     ProcessRecord,
@@ -43,6 +50,18 @@ class Orchestration(Proxy):
         """Iterate over how a node advanced in a process, newest first."""
         return self._history(ProgressRecord, "ProgressHistory", process, node)
 
+    def asks(self, process: str) -> Iterator[AskStatus]:
+        """Iterate over the changes that are asked for and do not hold."""
+        return self._agreed_items(AskStatus, "Asks", process)
+
+    def changes(self, process: str) -> Iterator[ChangeRecord]:
+        """Iterate over the changes that hold, in the order in which they came to."""
+        return self._agreed_items(ChangeRecord, "Changes", process)
+
+    def votes(self, process: str) -> ProcessVotes:
+        """Return the votes to give a process up, and to leave out who is silent."""
+        return self._agreed(ProcessVotes, "Votes", process)
+
     def task_context(self, task: TaskId) -> TaskContext:
         """Return all that a task is checked against; an answer about another task would become that task."""
         found = self._agreed(TaskContext, "TaskContext", task.process, task.node, task.iteration)
@@ -71,24 +90,42 @@ class Orchestration(Proxy):
         """End a process in which every active node has done its last iteration."""
         return self._submit(ProcessRecord, "Complete", process)
 
-    def abort(self, process: str, reason: str) -> Submitted[ProcessRecord]:
-        """Give a proposed or running process up, for a reason that is kept."""
-        return self._submit(ProcessRecord, "Abort", process, reason)
+    def abort(self, process: str, reason: str) -> Submitted[AbortStatus]:
+        """Vote to give a proposed or running process up, for a reason that is kept."""
+        return self._submit(AbortStatus, "Abort", process, reason)
 
-    def join(self, process: str, node: str, organisation: str, iteration: int) -> Submitted[ChangeRecord]:
+    def leave_out(self, process: str, node: str, reason: str) -> Submitted[AbsenceStatus]:
+        """Vote to leave a silent node out."""
+        return self._submit(AbsenceStatus, "LeaveOut", process, node, reason)
+
+    def leave_out_organisation(
+        self, process: str, organisation: str, reason: str
+    ) -> Submitted[AbsenceStatus]:
+        """Vote to leave a silent organisation (MSP id) out."""
+        return self._submit(AbsenceStatus, "LeaveOutOrganisation", process, organisation, reason)
+
+    def agree(self, ask: AskStatus) -> Submitted[AskStatus]:
+        """Agree to exactly the change that was read."""
+        return self._submit(AskStatus, "Agree", ask.process, ask.asked, ask.number, ask.digest)
+
+    def withdraw(self, process: str, number: int) -> Submitted[AskRecord]:
+        """Withdraw a change that the caller's organisation has asked for."""
+        return self._submit(AskRecord, "Withdraw", process, number)
+
+    def join(self, process: str, node: str, organisation: str, iteration: int) -> Submitted[AskStatus]:
         """Let a node of an organisation (MSP id) take part from a coming iteration on."""
-        return self._submit(ChangeRecord, "Join", process, node, organisation, iteration)
+        return self._submit(AskStatus, "Join", process, node, organisation, iteration)
 
-    def leave(self, process: str, node: str, iteration: int, reason: str = "") -> Submitted[ChangeRecord]:
+    def leave(self, process: str, node: str, iteration: int, reason: str = "") -> Submitted[AskStatus]:
         """Take a node out from an iteration it has not completed on."""
-        return self._submit(ChangeRecord, "Leave", process, node, iteration, reason)
+        return self._submit(AskStatus, "Leave", process, node, iteration, reason)
 
     def change_topology(
         self, process: str, iteration: int, topology: Mapping[str, Any]
-    ) -> Submitted[ChangeRecord]:
-        """Ask for, or agree to, another topology from a coming iteration on."""
-        return self._submit(ChangeRecord, "ChangeTopology", process, iteration, dict(topology))
+    ) -> Submitted[AskStatus]:
+        """Ask for another topology from a coming iteration on."""
+        return self._submit(AskStatus, "ChangeTopology", process, iteration, dict(topology))
 
-    def update_image(self, process: str, iteration: int, version: str) -> Submitted[ChangeRecord]:
-        """Ask for, or agree to, another version of the step's image from a coming iteration on."""
-        return self._submit(ChangeRecord, "UpdateImage", process, iteration, version)
+    def update_image(self, process: str, iteration: int, version: str) -> Submitted[AskStatus]:
+        """Ask for another version of the step's image from a coming iteration on."""
+        return self._submit(AskStatus, "UpdateImage", process, iteration, version)

@@ -94,13 +94,24 @@ class Channel(Ledger):
         return self.scientist1.submit("orchestration", "Create", specification)
 
     def running(self, specification=SPECIFICATION):
-        """Register, create, accept by both organisations and start."""
+        """Register, create, accept by every organisation and start."""
         self.register()
         process = self.create(specification)["process"]
         self.admin1.submit("orchestration", "Accept", process)
-        self.scientist2.submit("orchestration", "Accept", process)
+        for organisation in specification["organisations"][1:]:
+            member = getattr(self, f"scientist{ORGANISATIONS.index(organisation) + 1}")
+            member.submit("orchestration", "Accept", process)
         self.scientist1.submit("orchestration", "Start", process)
         return process
+
+    def agree(self, member, ask, **more):
+        """Agree to what was asked for, as it was answered."""
+        return member.submit(*self.agreement(ask), **more)
+
+    @staticmethod
+    def agreement(ask):
+        """What to call to agree to what was asked for."""
+        return ("orchestration", "Agree", ask["process"], ask["asked"], ask["number"], ask["digest"])
 
     def advance(self, node, iteration, process="fraud-2026"):
         """Complete an iteration of a node through execution-record."""

@@ -130,7 +130,12 @@ class Story:
         for member in (found.admin1, found.scientist2):
             tell(member, "orchestration", "accept", name, Specification.from_dict(TWO_ROUNDS).digest)
         tell(found.scientist1, "orchestration", "start", name)
-        tell(found.admin1, "orchestration", "change_topology", name, 1, {"kind": "full"})
+        asked = tell(found.admin1, "orchestration", "change_topology", name, 1, {"kind": "full"})
+        tell(found.admin2, "orchestration", "agree", asked.answer)
+        tell(found.admin1, "orchestration", "change_topology", name, 1, {"kind": "ring"})
+        tell(found.admin1, "orchestration", "withdraw", name, 1)
+        tell(found.admin1, "orchestration", "leave_out", name, "node03", "silent")
+        tell(found.admin1, "orchestration", "leave_out_organisation", name, "Org2MSP", "silent")
         tell(found.admin1, "orchestration", "update_image", name, 1, "2.0.0")
         tell(found.admin1, "orchestration", "join", name, "node06", "Org1MSP", 1)
         tell(found.admin2, "orchestration", "leave", name, "node04", 1, "tired")
@@ -189,6 +194,9 @@ class Story:
                 "status": (name,),
                 "history": (name,),
                 "progress_history": (name, "node01"),
+                "asks": (name,),
+                "changes": (name,),
+                "votes": (name,),
                 "task_context": (task,),
                 "model_context": (name,),
             },

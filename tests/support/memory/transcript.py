@@ -71,6 +71,11 @@ def run(peer):
     peer.endorse(admin, ORCHESTRATION, "Leave", P, "node01", 1)
     peer.endorse(admin, ORCHESTRATION, "ChangeTopology", P, 1, {"kind": "full"})
     peer.endorse(admin, ORCHESTRATION, "UpdateImage", P, 1, "2")
+    asked = admin.submit(ORCHESTRATION, "ChangeTopology", P, 1, {"kind": "full"})
+    peer.endorse(channel.admin2, *channel.agreement(asked))
+    peer.endorse(admin, ORCHESTRATION, "Withdraw", P, asked["number"])
+    peer.endorse(admin, ORCHESTRATION, "LeaveOut", P, "node03", "silent")
+    peer.endorse(admin, ORCHESTRATION, "LeaveOutOrganisation", P, "Org2MSP", "silent")
     node = players["node01"]
     peer.endorse(node.member, *node.call_open(0))
     for player in players.values():
@@ -87,7 +92,7 @@ def run(peer):
     peer.endorse(node.member, *arguments, **options)
     for player in players.values():
         player.complete()
-    for function in ("Get", "Status", "History", "ModelContext"):
+    for function in ("Get", "Status", "History", "ModelContext", "Asks", "Changes", "Votes"):
         peer.endorse(admin, ORCHESTRATION, function, P)
     peer.endorse(admin, ORCHESTRATION, "TaskContext", P, "node01", 1)
     peer.endorse(admin, ORCHESTRATION, "List")

@@ -17,7 +17,7 @@ from support.memory.federation import (
     played,
     prepared,
 )
-from support.memory.scenario import IMAGE
+from support.memory.scenario import IMAGE, ORGANISATIONS
 
 from protocol.agreement import collections
 from protocol.errors import TABLE, AccessError, StateError
@@ -111,7 +111,23 @@ def accept(federation):
 
 
 def abort(federation):
-    federation.admin1.submit("orchestration", "Abort", P, "over")
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit("orchestration", "Abort", P, "over")
+
+
+def ask(federation):
+    federation.admin1.submit("orchestration", "ChangeTopology", P, 1, {"kind": "full"})
+
+
+def without_consent(_):
+    """Three organisations, two of which agree on another version."""
+    nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"}
+    federation = Federation(changed("organisations", [*ORGANISATIONS]) | {"nodes": nodes})
+    federation.register(version="2")
+    asked = federation.admin1.submit("orchestration", "UpdateImage", P, 0, "2")
+    federation.agree(federation.admin2, asked)
+    player = federation.players["node05"]
+    return player.member.code(*player.call_open(0))
 
 
 def let_leave(*nodes):
@@ -245,7 +261,16 @@ TRIGGERS = {
             "image", "Register", *IMAGE, DIGESTS[1], DIGESTS[2], "registry.example:5000/attestree/learner"
         ),
     ),
-    "IMAGE_RETIRED": ("running", after(retire, opening())),
+    "IMAGE_CONSENT": ("running", without_consent),
+    "IMAGE_RETIRED": (
+        "running",
+        after(
+            retire,
+            lambda federation: federation.scientist1.code(
+                "orchestration", "Create", changed("process", "other")
+            ),
+        ),
+    ),
     "IMAGE_PIN": (
         "running",
         lambda federation: federation.scientist1.code(
@@ -263,6 +288,10 @@ TRIGGERS = {
     "PROCESS_ACCEPTED": ("proposed", after(accept, process("Accept", of="second", who="scientist1"))),
     "PROCESS_UNACCEPTED": ("proposed", after(accept, process("Start", of="second"))),
     "PROCESS_UNFINISHED": ("running", process("Complete")),
+    "PROCESS_FINISHED": ("done", process("Abort", "why")),
+    "CHANGE_UNKNOWN": ("running", process("Withdraw", 0)),
+    "CHANGE_DIGEST": ("running", after(ask, process("Agree", "Org1MSP", 0, DIGESTS[0], who="admin2"))),
+    "CHANGE_HOLDS": ("running", after(let_leave("node01"), process("Withdraw", 0))),
     "CHANGE_LIMIT": (
         "running",
         after(start_with_a_thousand_nodes, process("Join", "node06", "Org1MSP", 2, of="large")),

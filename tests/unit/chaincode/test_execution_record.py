@@ -204,8 +204,8 @@ def test_e19_lists_and_histories_are_paged(federation):
 def test_c12_a_node_that_joins_mid_run_begins_with_its_own_first_counter():
     federation = Federation(SPECIFICATION)
     federation.play(0)
-    for admin in (federation.admin1, federation.admin2):
-        admin.submit("orchestration", "Join", federation.process, "node06", "Org1MSP", 2)
+    asked = federation.admin1.submit("orchestration", "Join", federation.process, "node06", "Org1MSP", 2)
+    federation.agree(federation.admin2, asked)
     newcomer = federation.players["node06"] = Player(federation, "node06")
     newcomer.joined = 2
     federation.play(1, ["node01", "node02", "node03", "node04"])

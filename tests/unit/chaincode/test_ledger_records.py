@@ -24,7 +24,12 @@ def played():
     federation = Federation()
     process, player = federation.process, federation.players["node01"]
     player.member.submit(EXECUTION, "Refuse", process, "node01", 0, "IMAGE_MISMATCH", {"found": "another"})
-    federation.admin1.submit("orchestration", "ChangeTopology", process, 1, {"kind": "full"})
+    asked = federation.admin1.submit("orchestration", "ChangeTopology", process, 1, {"kind": "full"})
+    federation.agree(federation.admin2, asked)
+    federation.admin1.submit("orchestration", "ChangeTopology", process, 1, {"kind": "ring"})
+    federation.admin1.submit("orchestration", "LeaveOut", process, "node03", "silent")
+    federation.admin1.submit("orchestration", "LeaveOutOrganisation", process, "Org2MSP", "silent")
+    federation.admin1.submit("orchestration", "Abort", process, "tired")
     federation.play(0)
     for other in federation.players.values():
         other.open(1)
@@ -60,6 +65,9 @@ def calls(federation):
             "List": (),
             "Status": (process,),
             "History": (process,),
+            "Asks": (process,),
+            "Changes": (process,),
+            "Votes": (process,),
             "TaskContext": (process, "node01", 1),
             "ModelContext": (process,),
         },

@@ -31,6 +31,10 @@ def status(channel):
     return channel.auditor3.evaluate("orchestration", "Status", P)
 
 
+def asks(channel):
+    return channel.auditor3.evaluate("orchestration", "Asks", P)["items"]
+
+
 def event(channel):
     _, name, payload = channel.events[-1]
     return name, json.loads(payload)
@@ -261,7 +265,7 @@ def test_task_context_has_all_that_a_task_is_checked_against(running):
             "version": IMAGE[1],
             "image_id": DIGESTS[2],
             "manifest_digest": DIGESTS[1],
-            "status": "registered",
+            "agreed": True,
         },
         "parameters_digest": str(record_digest(parameters)),
         "limits": {"n_features": 30, "max_internal": 255, "max_depth": 64},
@@ -284,11 +288,6 @@ def test_task_context_has_all_that_a_task_is_checked_against(running):
 )
 def test_c6_task_context_outside_the_process_is_refused(running, node, iteration, code):
     assert running.admin1.code("orchestration", "TaskContext", P, node, iteration) == code
-
-
-def test_retired_image_is_shown_as_retired_to_new_tasks(running):
-    running.scientist1.submit("image", "Retire", *IMAGE)
-    assert running.context("node01", 0)["image"]["status"] == "retired"
 
 
 def test_model_context_names_consortium_nodes_and_status(running):
@@ -358,6 +357,7 @@ def test_e9_all_nodes_advance_in_one_block_without_conflict():
 
 
 def test_c9_result_in_flight_when_the_process_is_closed_does_not_count(running):
+    running.admin1.submit("orchestration", "Abort", P, "stop")
     result = running.nodes["node01"].endorse("execution-record", "Complete", P, "node01", 0)
     abort = running.admin2.endorse("orchestration", "Abort", P, "stop")
     assert running.commit([abort, result]) == [VALID, MVCC_CONFLICT]
@@ -399,7 +399,10 @@ def test_process_is_completed_once_every_active_node_is_done(running):
 
 
 def test_aborted_process_keeps_who_and_why(running):
-    record = running.admin2.submit("orchestration", "Abort", P, "data breach")
+    running.admin1.submit("orchestration", "Abort", P, "no longer needed")
+    answer = running.admin2.submit("orchestration", "Abort", P, "data breach")
+    assert (answer["status"], sorted(answer["voted"])) == ("aborted", ["Org1MSP", "Org2MSP"])
+    record = running.auditor1.evaluate("orchestration", "Get", P)
     assert (record["status"], record["ended"]["reason"]) == ("aborted", "data breach")
     assert record["ended"]["organisation"] == "Org2MSP"
     assert running.admin2.code("orchestration", "Abort", P, "x" * 1001) == "IMAGE_TEXT"
@@ -411,7 +414,7 @@ def test_aborted_process_keeps_who_and_why(running):
 def test_c11_organisation_leaves_mid_round_and_nobody_waits_for_it(running):
     running.advance("node01", 0)
     change = running.nodes["node02"].submit("orchestration", "Leave", P, "node02", 0, "disk broken")
-    assert (change["holds"], change["kind"], change["iteration"]) == (True, "leave", 0)
+    assert (change["change"], change["kind"], change["iteration"]) == (0, "leave", 0)
     assert event(running)[0] == "ProcessChanged"
     assert running.context("node03", 0)["neighbours"] == ["node01", "node04"]
     assert running.context("node02", 0)["active"] is False
@@ -437,13 +440,9 @@ def test_c11_result_in_flight_when_its_node_leaves_does_not_count(running):
 def test_c11_node_that_wanted_to_leave_later_may_leave_sooner(running):
     running.admin1.submit("orchestration", "Leave", P, "node01", 3)
     assert running.admin1.code("orchestration", "Leave", P, "node01", 3) == "NODE_INACTIVE"
-    running.admin1.submit("orchestration", "Leave", P, "node01", 1)
-    assert [running.context("node01", iteration)["active"] for iteration in range(4)] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert running.admin1.code("orchestration", "Leave", P, "node01", 1) == "ITERATION_RANGE"
+    running.admin1.submit("orchestration", "Leave", P, "node01", 0)
+    assert not any(running.context("node01", iteration)["active"] for iteration in range(4))
 
 
 def test_c13_node_cannot_leave_if_a_later_iteration_would_be_empty(running):
@@ -481,9 +480,10 @@ def test_c13_all_but_one_leave_and_the_last_one_finishes_alone(running):
 def test_c12_new_node_of_a_member_joins_mid_run_by_consent_of_all(running):
     running.advance("node01", 0)
     join = ("orchestration", "Join", P, "node06", "Org1MSP", 2)
-    assert running.admin1.submit(*join)["holds"] is False
-    change = running.scientist2.submit(*join)
-    assert (change["holds"], change["needed"]) == (True, ["Org1MSP", "Org2MSP"])
+    asked = running.admin1.submit(*join)
+    assert (asked["change"], asked["missing"]) == (None, ["Org2MSP"])
+    change = running.agree(running.scientist2, asked)
+    assert (change["change"], change["agreed"]) == (0, ["Org1MSP", "Org2MSP"])
     assert running.context("node06", 1)["active"] is False
     found = running.context("node06", 2)
     assert (found["active"], found["next"], found["neighbours"]) == (True, 2, ["node01", "node04"])
@@ -495,12 +495,14 @@ def test_c12_new_node_of_a_member_joins_mid_run_by_consent_of_all(running):
 def test_c12_join_of_a_new_organisation_needs_everybody(running):
     join = ("orchestration", "Join", P, "node05", "Org3MSP", 2)
     assert running.scientist3.code(*join) == "ACCESS_ORGANISATION"
-    assert running.admin1.submit(*join)["holds"] is False
-    assert status(running)["changes"][0]["missing"] == ["Org2MSP", "Org3MSP"]
+    asked = running.admin1.submit(*join)
+    assert (asked["change"], asked["missing"]) == (None, ["Org2MSP", "Org3MSP"])
+    assert asks(running) == [asked]
     assert running.admin1.code("orchestration", "TaskContext", P, "node05", 2) == "NODE_UNKNOWN"
-    assert running.admin3.submit(*join)["holds"] is False
-    assert running.scientist3.code(*join) == "PROCESS_ACCEPTED"
-    assert running.admin2.submit(*join)["holds"] is True
+    assert running.agree(running.admin3, asked)["change"] is None
+    assert running.scientist3.code(*running.agreement(asked)) == "PROCESS_ACCEPTED"
+    assert running.agree(running.admin2, asked)["change"] == 0
+    assert asks(running) == []
     assert running.context("node05", 2)["consortium"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
     assert running.context("node05", 2)["active"] is True
 
@@ -508,7 +510,7 @@ def test_c12_join_of_a_new_organisation_needs_everybody(running):
 def test_c2_node_that_left_comes_back_only_by_its_own_organisation(running):
     running.admin1.submit("orchestration", "Leave", P, "node01", 1)
     assert running.admin2.code("orchestration", "Join", P, "node01", "Org1MSP", 3) == "ACCESS_ORGANISATION"
-    assert running.admin1.submit("orchestration", "Join", P, "node01", "Org1MSP", 3)["holds"] is True
+    assert running.admin1.submit("orchestration", "Join", P, "node01", "Org1MSP", 3)["change"] == 1
 
 
 @pytest.mark.parametrize("iteration", [0, 1, 4])
@@ -541,12 +543,13 @@ def test_c12_node_that_left_joins_again_and_goes_on_from_there(running):
 def test_topology_changes_when_every_organisation_agreed_and_not_before(running):
     change = ("orchestration", "ChangeTopology", P, 2, {"kind": "full"})
     first = running.scientist1.submit(*change)
-    assert (first["holds"], first["asked"]) == (False, "Org1MSP")
+    assert (first["change"], first["asked"]) == (None, "Org1MSP")
     assert running.context("node01", 2)["neighbours"] == ["node02", "node04"]
-    assert running.admin1.code(*change) == "PROCESS_ACCEPTED"
-    assert running.admin2.submit(*change)["holds"] is True
+    assert running.admin1.code(*running.agreement(first)) == "PROCESS_ACCEPTED"
+    assert running.agree(running.admin2, first)["change"] == 0
     assert event(running)[1] == {
         "process": P,
+        "asked": "Org1MSP",
         "number": 0,
         "kind": "topology",
         "iteration": 2,
@@ -571,38 +574,32 @@ def test_topology_that_does_not_fit_the_process_is_refused(running, topology, co
 
 def test_change_that_came_too_late_never_holds(running):
     change = ("orchestration", "ChangeTopology", P, 1, {"kind": "full"})
-    running.scientist1.submit(*change)
+    asked = running.scientist1.submit(*change)
     running.advance("node04", 0)
-    assert running.admin2.code(*change) == "ITERATION_RANGE"
+    assert running.admin2.code(*running.agreement(asked)) == "ITERATION_RANGE"
     assert running.context("node01", 1)["neighbours"] == ["node02", "node04"]
 
 
 def test_change_and_progress_in_one_block_are_never_both_valid(running):
     change = ("orchestration", "ChangeTopology", P, 1, {"kind": "full"})
-    running.scientist1.submit(*change)
-    agreement = running.admin2.endorse(*change)
+    asked = running.scientist1.submit(*change)
+    agreement = running.admin2.endorse(*running.agreement(asked))
     result = running.nodes["node01"].endorse("execution-record", "Complete", P, "node01", 0)
     assert running.commit([result, agreement]) == [VALID, MVCC_CONFLICT]
 
 
-def test_organisation_has_one_pending_change_of_a_kind(running):
-    for kind in ("full", "disconnected", "full", "disconnected"):
-        running.scientist1.submit("orchestration", "ChangeTopology", P, 2, {"kind": kind})
-    (pending,) = status(running)["changes"]
-    assert (pending["number"], pending["subject"]) == (3, {"kind": "disconnected"})
-
-
-def test_image_version_changes_by_consent_of_all_and_must_be_registered(running):
+def test_image_version_changes_by_consent_and_must_be_registered(running):
     update = ("orchestration", "UpdateImage", P, 2, "1.0.1")
     assert running.admin1.code(*update) == "IMAGE_UNKNOWN"
     running.register(version="1.0.1")
-    assert running.admin1.submit(*update)["holds"] is False
+    asked = running.admin1.submit(*update)
+    assert asked["change"] is None
     assert running.context("node01", 2)["image"]["version"] == "1.0.0"
     running.scientist1.submit("image", "Retire", IMAGE[0], "1.0.1")
-    assert running.admin2.code(*update) == "IMAGE_RETIRED"
+    assert running.admin2.code(*running.agreement(asked)) == "IMAGE_RETIRED"
     running.register(version="1.0.2")
-    for member in (running.admin1, running.admin2):
-        member.submit("orchestration", "UpdateImage", P, 2, "1.0.2")
+    asked = running.admin1.submit("orchestration", "UpdateImage", P, 2, "1.0.2")
+    assert running.agree(running.admin2, asked)["change"] == 0
     versions = [running.context("node01", iteration)["image"]["version"] for iteration in range(4)]
     assert versions == ["1.0.0", "1.0.0", "1.0.2", "1.0.2"]
     assert running.admin1.code("orchestration", "UpdateImage", P, 2, "latest") == "NAME_SYNTAX"
@@ -659,12 +656,6 @@ def test_process_has_at_most_a_thousand_nodes(channel):
     assert channel.admin1.code("orchestration", "Join", P, "node06", "Org1MSP", 2) == "CHANGE_LIMIT"
 
 
-def test_process_changes_at_most_a_thousand_times(running, monkeypatch):
-    monkeypatch.setattr("chaincode.orchestration.consent.MAX_CHANGES", 1)
-    running.admin1.submit("orchestration", "Leave", P, "node01", 1)
-    assert running.admin1.code("orchestration", "Leave", P, "node02", 1) == "CHANGE_LIMIT"
-
-
 # Reading
 
 
@@ -688,10 +679,10 @@ def test_list_shows_processes_page_by_page_and_by_status(channel):
 def test_e19_history_has_every_version_page_by_page(running):
     pages, bookmark = [], ""
     while not pages or bookmark:
-        answer = running.auditor1.evaluate("orchestration", "History", P, 3, bookmark)
+        answer = running.auditor1.evaluate("orchestration", "History", P, 2, bookmark)
         pages.append([item["value"]["status"] for item in answer["items"]])
         bookmark = answer["bookmark"]
-    assert pages == [["running", "proposed", "proposed"], ["proposed"]]
+    assert pages == [["running", "proposed"]]
     assert running.auditor1.code("orchestration", "History", P, 3, "-1") == "BAD_ARGUMENT"
 
 
@@ -702,6 +693,8 @@ CALLS = [
     ("admin1", "Leave", P, "node01", 1),
     ("admin1", "ChangeTopology", P, 2, {"kind": "full"}),
     ("admin1", "UpdateImage", P, 2, "1.0.0"),
+    ("auditor1", "Asks", P),
+    ("auditor1", "Changes", P),
     ("auditor1", "Get", P),
     ("auditor1", "List"),
     ("auditor1", "Status", P),

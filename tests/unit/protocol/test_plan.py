@@ -2,7 +2,8 @@
 
 import pytest
 
-from protocol.agreement.plan import Change, ChangeKind, Plan
+from protocol.agreement.course import Change, ChangeKind, Course
+from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
 
 STEP = {
@@ -25,9 +26,12 @@ SPECIFICATION = {
 
 
 def plan(*changes, record=SPECIFICATION):
-    return Plan(
-        Specification.from_dict(record), [Change(ChangeKind(kind), at, what) for kind, at, what in changes]
-    )
+    made = [Change(ChangeKind(kind), at, what) for kind, at, what in changes]
+    return Plan.of(Specification.from_dict(record), made)
+
+
+def version(name):
+    return {"version": name, "image_id": "sha256:" + "1" * 64, "manifest_digest": "sha256:" + "2" * 64}
 
 
 JOIN = ("join", 3, {"node": "node03", "organisation": "Org3MSP"})
@@ -80,7 +84,7 @@ def test_an_agreed_topology_holds_from_its_iteration_on():
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_an_image_version_holds_from_its_iteration_to_the_end_of_its_step(order):
-    changes = [("image", 3, {"version": "2"}), ("image", 6, {"version": "3"})]
+    changes = [("image", 3, version("2")), ("image", 6, version("3"))]
     record = SPECIFICATION | {"steps": [STEP, STEP | {"name": "again"}]}
     made = plan(*(changes[i] for i in order), record=record)
     versions = [made.image(iteration).version for iteration in (0, 2, 3, 5, 6, 9, 10)]
@@ -88,9 +92,53 @@ def test_an_image_version_holds_from_its_iteration_to_the_end_of_its_step(order)
 
 
 def test_of_two_versions_from_one_iteration_the_one_agreed_later_holds():
-    assert plan(("image", 3, {"version": "2"}), ("image", 3, {"version": "3"})).image(3).version == "3"
+    assert plan(("image", 3, version("2")), ("image", 3, version("3"))).image(3).version == "3"
 
 
 def test_a_single_step_has_no_neighbours():
     single = {name: value for name, value in STEP.items() if name != "iterations"} | {"kind": "single"}
     assert plan(record=SPECIFICATION | {"steps": [single]}).neighbours("node01", 0) == ()
+
+
+def test_who_is_left_out_is_gone_from_the_iteration_it_owes_until_it_joins():
+    out = {"organisation": "Org2MSP", "nodes": {"node02": 4}, "whole": True, "last": {}}
+    made = plan(("leave-out", 4, out))
+    assert (made.active(3), made.active(4)) == (("node01", "node02"), ("node01",))
+    assert (made.consortium, made.present()) == (("Org1MSP", "Org2MSP"), ("Org1MSP",))
+    assert (made.course.left_out, made.course.gone) == (("node02",), ("Org2MSP",))
+    back = plan(("leave-out", 4, out), ("join", 7, {"node": "node02", "organisation": "Org2MSP"}))
+    assert (back.course.left_out, back.course.gone, back.present()) == ((), (), ("Org1MSP", "Org2MSP"))
+    assert [i for i in range(10) if back.is_active("node02", i)] == [0, 1, 2, 3, 7, 8, 9]
+
+
+def test_an_organisation_is_gone_when_all_its_nodes_have_left_and_done_their_part():
+    made = plan(("leave", 5, {"node": "node02"}))
+    assert made.present() == ("Org1MSP", "Org2MSP")
+    assert made.present(finished=["node02"]) == ("Org1MSP",)
+    # Who has done all of its work has not left.
+    assert plan().present(finished=["node01", "node02"]) == ("Org1MSP", "Org2MSP")
+
+
+def test_of_a_change_agreed_and_one_specified_the_later_iteration_holds():
+    record = SPECIFICATION | {"topology_changes": [{"iteration": 4, "topology": {"kind": "disconnected"}}]}
+    full = {"kind": "full"}
+    assert [plan(("topology", 2, full), record=record).topology(i).kind for i in (1, 2, 4)] == [
+        "ring",
+        "full",
+        "disconnected",
+    ]
+    assert [plan(("topology", 4, full), record=record).topology(i).kind for i in (3, 4, 9)] == [
+        "ring",
+        "full",
+        "full",
+    ]
+
+
+def test_a_course_reads_back_as_it_was_written():
+    out = {"organisation": "Org2MSP", "nodes": {"node02": 4}, "whole": True, "last": {}}
+    made = plan(
+        JOIN, LEAVE, ("topology", 6, {"kind": "full"}), ("image", 3, version("2")), ("leave-out", 4, out)
+    )
+    course = made.course
+    assert Course.from_dict(course.to_dict()) == course
+    assert (course.count, course.topologies, course.images) == (5, ((6, 2),), ((3, 3),))

@@ -20,12 +20,14 @@ from executor.data import Dataset
 from executor.errors import TaskError
 from executor.launch import task_run
 from executor.launch.plan import TaskPlan, find_next_task
+from executor.launch.publish import publish_model
 from executor.launch.reasons import OTHERWISE, SENTENCES
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import NodeStore
 from executor.launch.task_run import run_task
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.model.content import fetch
 from executor.sandbox.container import Outcome
 from learner import run as steps
 from learner.outcome import StopError
@@ -125,6 +127,18 @@ def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path)
         assert not (session.store.directory / "run").exists()
     assert find_next_task(session) is None
     assert session.beside == []
+
+
+def test_h1_a_published_model_is_what_the_last_task_signed(session: NodeSession, tmp_path: Path) -> None:
+    for _ in range(2):
+        summary = run_task(planned(session, tmp_path), session, lambda _: None)
+    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest
+    model = fetch(session.ledger, session.process, NODE)
+    assert model.ensemble.ids == summary.result.ensemble
+    assert (model.terms.iteration, model.terms.result) == (1, summary.result.digest)
+    task = session.ledger.execution.get_task(summary.task)
+    assert task.opening is not None
+    assert model.terms.parameters_digest == task.opening.parameter_hash
 
 
 def test_g9_a_full_disk_is_the_host_s_fault_and_its_path_stays_here(

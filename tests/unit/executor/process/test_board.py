@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from executor.process.agreements import ask_text, subject_text
 from executor.process.board import Board, headline
-from executor.process.output import board_text, changes_text, subject_text
+from executor.process.output import board_text
+from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState, TaskState
-from protocol.agreement.plan import ChangeKind
-from protocol.ledger.processes import ChangeStatus, NodeProgress, ProcessStatus
+from protocol.digest import Digest
+from protocol.ledger.changes import AskStatus
+from protocol.ledger.processes import NodeProgress, ProcessStatus
 from protocol.ledger.tasks import TaskRecord
 
 NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
@@ -26,11 +29,11 @@ def status(
         process="p",
         status=state,
         consortium=tuple(NODES.values()),
+        present=tuple(NODES.values()),
         accepted=tuple(name for name in NODES.values() if name not in missing),
         missing=missing,
         iteration=0,
         iterations=3,
-        changes=(),
         nodes=tuple(
             replace(nodes.get(node, WAITING), node=node, organisation=owner) for node, owner in NODES.items()
         ),
@@ -105,8 +108,18 @@ def test_the_life_of_a_process() -> None:
     assert headline(board) == "p: proposed, accepted by all, not started"
     assert board.apply("ProcessStarted", {"process": "p"}) == "p is running"
     assert not board.ended
-    changed = {"kind": "leave", "iteration": 1, "holds": True, "organisation": "Org2MSP", "number": 1}
-    assert board.apply("ProcessChanged", changed) == "leave from iteration 1 agreed by Org2MSP"
+    changed = {"kind": "topology", "iteration": 1, "asked": "Org1MSP", "number": 1}
+    asked = changed | {"holds": False, "organisation": "Org1MSP"}
+    assert board.apply("ProcessChanged", asked) == "topology from iteration 1 asked for by Org1MSP"
+    agreed = changed | {"holds": True, "organisation": "Org2MSP"}
+    holds = "topology from iteration 1 agreed to by Org2MSP, which holds"
+    assert board.apply("ProcessChanged", agreed) == holds
+    withdrawn = {"organisation": "Org1MSP", "number": 1}
+    assert board.apply("ChangeWithdrawn", withdrawn) == "Org1MSP no longer asks for its change 1"
+    vote = {"vote": "leave-out", "about": "node06", "organisation": "Org1MSP", "voted": 1, "needed": 2}
+    assert board.apply("ProcessVoted", vote) == "Org1MSP votes: leave-out node06, 1 of 2 votes"
+    aborting = vote | {"vote": "abort", "about": "p"}
+    assert board.apply("ProcessVoted", aborting) == "Org1MSP votes: abort, 1 of 2 votes"
     assert board.apply("ProcessAborted", {"organisation": "Org3MSP"}) == "p is aborted by Org3MSP"
     assert board.ended
 
@@ -126,19 +139,28 @@ def test_events_of_a_later_version_are_passed_over() -> None:
 
 
 def test_the_table_and_the_changes_as_text() -> None:
-    text = board_text(Board.of(status(), {"node01": task("node01", TaskState.OPEN)}))
-    assert "| node01 | Org1MSP" in text
-    assert "| 0         | FIT " in text
-    change = ChangeStatus(
+    ask = AskStatus(
+        process="p",
+        asked="Org1MSP",
         number=1,
         kind=ChangeKind.TOPOLOGY,
         iteration=2,
         subject={"kind": "full"},
-        asked="Org1MSP",
-        holds=False,
+        digest=Digest.of(b""),
+        agreed=("Org1MSP",),
         missing=("Org2MSP",),
+        needed=2,
+        change=None,
     )
-    assert changes_text([change]) == "change 1: topology full from iteration 2, waiting for Org2MSP"
+    line = "Org1MSP asks for topology full from iteration 2 (number 1): 1 of 2 agree, waiting for Org2MSP"
+    assert ask_text(ask) == line
+    assert ask_text(replace(ask, change=0, missing=())).endswith("(number 1): holds")
+    late = ask_text(replace(ask, change=0))
+    assert late.endswith("holds; Org2MSP run nothing with it until they agree")
+    text = board_text(Board.of(status(), {"node01": task("node01", TaskState.OPEN)}, (line,)))
+    assert text.endswith(line)
+    assert "| node01 | Org1MSP" in text
+    assert "| 0         | FIT " in text
 
 
 @pytest.mark.parametrize(
@@ -146,9 +168,11 @@ def test_the_table_and_the_changes_as_text() -> None:
     [
         (ChangeKind.JOIN, {"node": "node07", "organisation": "Org2MSP"}, "node07 of Org2MSP"),
         (ChangeKind.LEAVE, {"node": "node07", "reason": "tired"}, "node07"),
-        (ChangeKind.IMAGE, {"version": "1.2"}, "1.2"),
+        (ChangeKind.IMAGE, {"version": "1.2", "image_id": "sha256:1"}, "1.2 (sha256:1)"),
+        (ChangeKind.LEAVE_OUT, {"organisation": "A", "nodes": {"n2": 1, "n1": 0}, "whole": False}, "n1, n2"),
+        (ChangeKind.LEAVE_OUT, {"organisation": "A", "nodes": {"n1": 0}, "whole": True}, "A"),
         (ChangeKind.TOPOLOGY, {"kind": "explicit", "edges": [["a", "b"], ["b", "c"]]}, "explicit a:b b:c"),
     ],
 )
 def test_what_a_change_is_about(kind: ChangeKind, subject: dict[str, Any], text: str) -> None:
-    assert subject_text(ChangeStatus(0, kind, 1, subject, "Org1MSP", False, ())) == text
+    assert subject_text(kind, subject) == text

@@ -13,6 +13,7 @@ from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
 from executor.process.watch import watch
 from protocol.agreement.lifecycle import ProcessState
+from protocol.ledger.changes import AbortStatus, ProcessVotes
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 
 WAIT = 150
@@ -20,11 +21,11 @@ STATUS = ProcessStatus(
     process="p",
     status=ProcessState.RUNNING,
     consortium=("Org1MSP",),
+    present=("Org1MSP",),
     accepted=("Org1MSP",),
     missing=(),
     iteration=None,
     iterations=1,
-    changes=(),
     nodes=(NodeProgress("node01", "Org1MSP", completed=None, next=None, left=None, updated=None),),
 )
 
@@ -43,7 +44,13 @@ class Announcing:
         self.streams: list[Stream] = []
 
     def evaluate(self, chaincode: str, function: str, *_: object) -> bytes:
-        assert (chaincode, function) == ("orchestration", "Status")
+        assert chaincode == "orchestration"
+        if function in ("Asks", "Changes"):
+            return b'{"items":[],"bookmark":""}'
+        if function == "Votes":
+            abort = AbortStatus(self.status.process, self.status.status, {}, 1)
+            return json.dumps(ProcessVotes(abort, ()).to_dict()).encode()
+        assert function == "Status"
         found = self.status.to_dict()
         if self.streams:
             found["status"], *self.known = self.known or [found["status"]]
@@ -99,7 +106,9 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
     watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", WAIT, as_json=True)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == ["Snapshot", "ProcessCompleted", "End"]
-    assert lines[0] == {"event": "Snapshot", **STATUS.to_dict(), "tasks": []}
+    snapshot = lines[0]
+    assert snapshot.pop("votes")["absences"] == []
+    assert snapshot == {"event": "Snapshot", **STATUS.to_dict(), "tasks": [], "asks": [], "changes": []}
     assert lines[1]["transaction"] == "tx1"
     assert lines[2]["status"] == "completed"
 

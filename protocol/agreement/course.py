@@ -1,0 +1,176 @@
+"""What the changes of a process come to: who takes part when, and which change holds from which iteration on.
+
+A course is all that has to be read to know who takes part in an iteration, however many changes there were.
+Of a topology or an image it knows the change's number alone, which is read when its iteration is asked for.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Self, TypeAlias
+
+from protocol.canonical import Record
+from protocol.errors import RecordError
+from protocol.fields import Fields
+from protocol.identifiers import check_counter, parse_node, parse_organisation
+
+Span: TypeAlias = tuple[int, int | None]
+"""Iterations that a node takes part in, as [from, until) with None for no end."""
+Schedule: TypeAlias = tuple[tuple[int, int], ...]
+"""Pairs of an iteration and the number of the change that holds from it on, ascending."""
+
+ALWAYS: tuple[Span, ...] = ((0, None),)
+
+
+class ChangeKind(StrEnum):
+    """What can change while a process runs."""
+
+    JOIN = "join"
+    LEAVE = "leave"
+    LEAVE_OUT = "leave-out"
+    TOPOLOGY = "topology"
+    IMAGE = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change and the iteration from which it holds.
+
+    `subject` is `{"node", "organisation"}` for a join, `{"node", "reason"}` for a leave, `{"organisation",
+    "nodes", "whole", "last"}` for who is left out, a topology's record, or `{"version", "image_id",
+    "manifest_digest"}` of the image.
+    """
+
+    kind: ChangeKind
+    iteration: int
+    subject: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Record]:
+        """Return the fields of which an agreement names the digest."""
+        return {"kind": self.kind.value, "iteration": self.iteration, "subject": dict(self.subject)}
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The changes that hold, in the order in which they came to."""
+
+    count: int = 0
+    """How many there are, which is the number of the next."""
+    joined: Mapping[str, str] = field(default_factory=dict)
+    """The organisation of each node that the specification does not name."""
+    spans: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    """When each node takes part that does not do so from beginning to end."""
+    topologies: Schedule = ()
+    images: Schedule = ()
+    left_out: tuple[str, ...] = ()
+    """The nodes that the others left out, until they join again."""
+    gone: tuple[str, ...] = ()
+    """The organisations that the others left out, until a node of theirs joins."""
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Accept the course of a process record, or raise."""
+        names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone")
+        found = Fields(record, "the course", names)
+        return cls(
+            found.count("count"),
+            {parse_node(node): parse_organisation(owner) for node, owner in _object(found["joined"])},
+            {parse_node(node): tuple(map(_span, _list(spans))) for node, spans in _object(found["spans"])},
+            tuple(map(_pair, _list(found["topologies"]))),
+            tuple(map(_pair, _list(found["images"]))),
+            tuple(map(parse_node, _list(found["left_out"]))),
+            tuple(map(parse_organisation, _list(found["gone"]))),
+        )
+
+    def to_dict(self) -> dict[str, Record]:
+        """Return the record."""
+        return {
+            "count": self.count,
+            "joined": dict(self.joined),
+            "spans": {node: [[start, end] for start, end in spans] for node, spans in self.spans.items()},
+            "topologies": [[start, number] for start, number in self.topologies],
+            "images": [[start, number] for start, number in self.images],
+            "left_out": list(self.left_out),
+            "gone": list(self.gone),
+        }
+
+    def spans_of(self, node: str, known: bool = True) -> tuple[Span, ...]:
+        """Return when a node takes part; one the specification does not know did not before it joined."""
+        return self.spans.get(node, ALWAYS if known else ())
+
+    def after(self, change: Change, nodes: Mapping[str, str]) -> "Course":
+        """Return the course with one more change, for a process of these nodes in its specification."""
+        made = replace(self, count=self.count + 1)
+        subject, start = change.subject, change.iteration
+        if change.kind is ChangeKind.JOIN:
+            return made._after_join(subject["node"], subject["organisation"], start, nodes)
+        if change.kind is ChangeKind.LEAVE:
+            return made._without(subject["node"], start, nodes)
+        if change.kind is ChangeKind.LEAVE_OUT:
+            return made._after_leaving_out(subject, nodes)
+        if change.kind is ChangeKind.TOPOLOGY:
+            return replace(made, topologies=_scheduled(self.topologies, start, self.count))
+        return replace(made, images=_scheduled(self.images, start, self.count))
+
+    def _after_join(self, node: str, organisation: str, start: int, nodes: Mapping[str, str]) -> "Course":
+        spans = (*self.spans_of(node, node in nodes), (start, None))
+        return replace(
+            self,
+            joined=self.joined if node in nodes else {**self.joined, node: organisation},
+            spans={**self.spans, node: spans},
+            left_out=tuple(name for name in self.left_out if name != node),
+            gone=tuple(name for name in self.gone if name != organisation),
+        )
+
+    def _without(self, node: str, start: int, nodes: Mapping[str, str]) -> "Course":
+        known = self.spans_of(node, node in nodes)
+        kept = [(first, start if end is None else min(end, start)) for first, end in known if first < start]
+        # A part that ends where it begins still says from when on the node is gone.
+        ended = kept if kept and kept[-1][1] == start else [*kept, (start, start)]
+        return replace(self, spans={**self.spans, node: tuple(ended)})
+
+    def _after_leaving_out(self, subject: Mapping[str, Any], nodes: Mapping[str, str]) -> "Course":
+        made = self
+        for node, start in sorted(subject["nodes"].items()):
+            made = made._without(node, start, nodes)
+        gone = {*self.gone, subject["organisation"]} if subject["whole"] else {*self.gone}
+        left_out = {*self.left_out, *subject["nodes"]}
+        return replace(made, left_out=tuple(sorted(left_out)), gone=tuple(sorted(gone)))
+
+
+def _object(value: Any) -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        raise RecordError("RECORD_VALUE", "a part of the course is not an object")
+    return value.items()
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise RecordError("RECORD_VALUE", "a part of the course is not a list")
+    return value
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise RecordError("RECORD_VALUE", "an entry of the course is not a pair")
+    return check_counter(value[0], "an iteration"), check_counter(value[1], "a number")
+
+
+def _span(value: Any) -> Span:
+    if isinstance(value, list) and len(value) == 2 and value[1] is None:
+        return check_counter(value[0], "an iteration"), None
+    return _pair(value)
+
+
+def holding(schedule: Schedule, iteration: int, since: int = 0) -> tuple[int, int] | None:
+    """Return the entry that holds in an iteration, among those that begin at `since` or later."""
+    place = bisect_right(schedule, iteration, key=lambda entry: entry[0])
+    found = schedule[place - 1] if place else None
+    return found if found is not None and found[0] >= since else None
+
+
+def _scheduled(schedule: Schedule, start: int, number: int) -> Schedule:
+    """Return the schedule with one more change; one at the same iteration is replaced."""
+    others = [entry for entry in schedule if entry[0] != start]
+    return tuple(sorted([*others, (start, number)]))

@@ -1,0 +1,155 @@
+"""What one member can do to the others on live peers: nothing that holds them up for good."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from support.channel import (
+    IMAGE,
+    Member,
+    all_msps,
+    as_text,
+    auditor1,
+    gateway,
+    register,
+    scientist1,
+    scientist2,
+    specification,
+    unique,
+)
+from support.federation import node_of
+from support.gateway import GatewayError
+from support.network import until
+from support.player import N_MAX, N_NEW, N_SHARE, Player
+
+HERE = "orchestration"
+pytestmark = pytest.mark.usefixtures("network")
+
+scientist3 = Member("org3", "data-scientist")
+MEMBERS = {"Org1MSP": scientist1, "Org2MSP": scientist2, "Org3MSP": scientist3}
+
+
+@pytest.fixture(scope="module")
+def version(network: None) -> str:
+    if node_of("org3") is None:
+        pytest.skip("the network has no third organisation")
+    made = unique("1")
+    register(made)
+    return made
+
+
+def started(version: str, **fields: Any) -> tuple[str, list[Player]]:
+    """A running process of three organisations with a node each."""
+    process, members = unique("members"), [node_of(f"org{number}") for number in (1, 2, 3)]
+    found = [member for member in members if member is not None]
+    owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in found}
+    made = specification(process, version, owners, iterations=2)
+    made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
+    scientist1.submit(HERE, "Create", made | fields)
+    for member in MEMBERS.values():
+        member.submit(HERE, "Accept", process)
+    scientist1.submit(HERE, "Start", process)
+    return process, [Player(member, process) for member in found]
+
+
+def played(players: list[Player]) -> None:
+    """Let nodes share before any completes; a transaction that is not valid at the first attempt fails."""
+    for player in players:
+        player.member.submit(*player.call_open())
+        call, options = player.call_share()
+        player.member.submit(*call, **options)
+    for player in players:
+        call, options = player.call_complete()
+        player.member.submit(*call, **options)
+
+
+@contextmanager
+def asking(process: str) -> Iterator[list[str]]:
+    """Have one member ask for one topology after the other for as long as the block runs."""
+    sent: list[str] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        with closing(gateway("org3", "data-scientist")) as client:
+            for kind in itertools.cycle(("full", "disconnected")):
+                if stop.is_set():
+                    return
+                call = as_text(("ChangeTopology", process, 1, {"kind": kind}))
+                try:
+                    tx_id, envelope, _ = client.endorse(HERE, *call, orgs=all_msps())
+                    client.order(tx_id, envelope)
+                    client.committed(tx_id)
+                except GatewayError:
+                    # Its own asks of an iteration that has begun are refused, which is no harm to others.
+                    return
+                sent.append(tx_id)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        until(60, "a first ask is sent", lambda: sent)
+        yield sent
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_h3_h4_a_stream_of_alternating_asks_invalidates_nobodys_results(version: str) -> None:
+    process, players = started(version)
+    with asking(process) as sent:
+        for player in players:
+            player.member.submit(*player.call_open())
+            call, options = player.call_share()
+            player.member.submit(*call, **options)
+        during = len(sent)
+    for player in players:
+        call, options = player.call_complete()
+        player.member.submit(*call, **options)
+    assert during > 1
+    assert auditor1.evaluate(HERE, "Changes", process)["items"] == []
+    asked = auditor1.evaluate(HERE, "Asks", process, 100)["items"]
+    assert {ask["asked"] for ask in asked} == {"Org3MSP"}
+
+
+def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: str) -> None:
+    own = unique("3")
+    register(own)
+    process, (first, second, silent) = started(own, silence_seconds=1)
+    scientist1.submit("image", "Retire", IMAGE, own, "a fault")
+    for player in (first, second):
+        player.member.submit(*player.call_open())
+        call, options = player.call_share()
+        player.member.submit(*call, **options)
+    assert scientist3.code(HERE, "LeaveOut", process, "nobody", "x") == "NODE_UNKNOWN"
+
+    def left_out() -> bool:
+        for member in (scientist1, scientist2):
+            if not auditor1.evaluate(HERE, "Changes", process)["items"]:
+                member.submit(HERE, "LeaveOut", process, silent.node, "no sign of life")
+        return bool(auditor1.evaluate(HERE, "Changes", process)["items"])
+
+    until(60, f"{silent.node} is left out", left_out)
+    (change,) = auditor1.evaluate(HERE, "Changes", process)["items"]
+    assert (change["kind"], sorted(change["agreed"])) == ("leave-out", ["Org1MSP", "Org2MSP"])
+    for player in (first, second):
+        call, options = player.call_complete()
+        player.member.submit(*call, **options)
+    assert auditor1.evaluate(HERE, "Status", process)["present"] == ["Org1MSP", "Org2MSP"]
+    assert scientist3.code(HERE, "Abort", process, "spite") == "ACCESS_ORGANISATION"
+
+
+def test_h8_h9_one_member_aborts_nothing_that_runs_and_nobody_what_is_done(version: str) -> None:
+    process, players = started(version)
+    scientist3.submit(HERE, "Abort", process, "alone")
+    votes = auditor1.evaluate(HERE, "Votes", process)["abort"]
+    assert (votes["status"], sorted(votes["voted"]), votes["needed"]) == ("running", ["Org3MSP"], 2)
+    played(players)
+    for player, member in zip(players, MEMBERS.values(), strict=True):
+        if player is not players[0]:
+            member.submit(HERE, "Leave", process, player.node, 1)
+    assert scientist3.code(HERE, "Abort", process, "spite") == "ACCESS_ORGANISATION"
+    scientist1.submit(HERE, "Abort", process, "the only one left")
+    assert auditor1.evaluate(HERE, "Get", process)["status"] == "aborted"
