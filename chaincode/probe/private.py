@@ -31,6 +31,11 @@ class PrivateProbe(Contract):
         return value
 
     @evaluate
+    def get_many_private(self, ctx: Context, collection: str, keys: list[str]) -> dict[str, int]:
+        """Read several values of a collection at once; returns how many exist."""
+        return {"found": sum(value is not None for value in ctx.private(collection).get_many(keys))}
+
+    @evaluate
     def private_hash(self, ctx: Context, collection: str, key: str) -> str:
         """Return the SHA-256 of a value of a collection, or nothing."""
         return (ctx.private(collection).hash(key) or b"").hex()

@@ -35,8 +35,13 @@ class Collection:
         return self._call(wire.Message.GET_STATE, request) or None
 
     def get_many(self, wanted: Sequence[str]) -> list[bytes | None]:
-        """Read several committed values in the order asked, in one message where the peer can."""
-        return read_many(self._transaction, self._limits, wanted, self.name)
+        """Read several committed values in the order asked, in one message where the peer can.
+
+        A v3.1 peer that does not have a value leaves it out of such an answer without a word, as if there
+        were none; asked for the key alone, it says so. So each that is missing is asked for again.
+        """
+        found = read_many(self._transaction, self._limits, wanted, self.name)
+        return [self.get(key) if value is None else value for key, value in zip(wanted, found, strict=True)]
 
     def hash(self, key: str) -> bytes | None:
         """Read the SHA-256 of a committed value, which peers outside the collection hold, too."""

@@ -145,6 +145,9 @@ def test_private_data_stays_with_its_organisation(live, gateways, probe, prefix)
     # Its peer may be blocks behind the one that was waited for.
     assert outside.client.committed(written.tx_id).code == 0
     assert refusal(outside.evaluate, "get_private", own, prefix + "a", orgs=elsewhere).code == "PEER_REFUSED"
+    many = json.dumps([prefix + "a", prefix + "absent"])
+    assert probe.json("get_many_private", own, many) == {"found": 1}
+    assert refusal(outside.evaluate, "get_many_private", own, many, orgs=elsewhere).code == "PEER_REFUSED"
     hashed = outside.evaluate("private_hash", own, prefix + "a", orgs=elsewhere).decode()
     assert hashed == hashlib.sha256(value).hexdigest()
 

@@ -288,7 +288,9 @@ class Line:
 
     def _get_state_multiple(self, payload):
         asked = wire.parse(wire.shim.GetStateMultiple, payload)
-        values = [self._read(self._place(key, asked.collection)) for key in asked.keys]
+        values = [self._read(self._place(key, asked.collection, private=False)) for key in asked.keys]
+        if asked.collection and self.simulation.peer not in self.ledger.members(asked.collection):
+            values = [b""] * len(values)  # as a v3.1 peer does, which refuses single keys alone
         return wire.shim.GetStateMultipleResult(values=values).SerializeToString()
 
     def _get_private_data_hash(self, payload):

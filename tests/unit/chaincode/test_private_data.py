@@ -44,6 +44,14 @@ def test_a_members_peer_holds_the_value_and_an_outsiders_the_hash_alone(alice):
     assert read(alice, "private_hash", peer="Org3MSP").payload.decode() == hashlib.sha256(SECRET).hexdigest()
 
 
+def test_several_values_that_a_peer_does_not_hold_are_no_absent_values(alice):
+    """A v3.1 peer leaves them out of its answer to many keys as if there were none."""
+    put(alice, key="a")
+    call = ("probe", "get_many_private", "pair", ["a", "absent"])
+    assert alice.evaluate(*call) == {"found": 1}
+    assert alice.code(*call, peer="Org3MSP") == "PEER_REFUSED"
+
+
 def test_private_and_public_keys_of_one_name_are_two(alice):
     put(alice)
     alice.submit("probe", "put", "k", b"public")
