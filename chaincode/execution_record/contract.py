@@ -35,6 +35,7 @@ from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     CompletionReceipt,
     Head,
+    ImageUseRecord,
     InitialRecord,
     InitialTreeRecord,
     RefusalRecord,
@@ -84,6 +85,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "initialtree": InitialTreeRecord,
         "refusal": RefusalRecord,
         "taskkey": TaskKeyRecord,
+        "imageuse": ImageUseRecord,
     }
 
     @submit
@@ -126,6 +128,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         )
         _claim_key(ctx, opened, commitment)
         store.begin_task(ctx, opened, before)
+        store.write_image_use(ctx, opened, context.image)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
 

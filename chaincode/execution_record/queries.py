@@ -29,7 +29,15 @@ from chaincode.execution_record.store import (
 from chaincode.shim import Context, RefusalError, evaluate
 from protocol.digest import Digest
 from protocol.errors import IdentifierError, StateError
-from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
+from protocol.identifiers import (
+    EstimatorId,
+    check_counter,
+    parse_image_name,
+    parse_image_version,
+    parse_node,
+    parse_organisation,
+    parse_process,
+)
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE, EnsembleMember, History, Page
 from protocol.ledger.estimators import (
@@ -44,6 +52,7 @@ from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
     Head,
+    ImageUseRecord,
     Offers,
     RefusalRecord,
     ResultRecord,
@@ -202,6 +211,14 @@ class TaskQueries(LedgerContract):
             tuple(EnsembleMember(id_, found[id_]) for id_ in wanted if id_ in found),
             tuple(id_ for id_ in wanted if id_ not in found),
         )
+
+    @evaluate
+    def image_uses(
+        self, ctx: Context, name: str, version: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[ImageUseRecord]:
+        """List in which tasks an image version was used: every launch that committed to it, by process."""
+        prefix = ("imageuse", parse_image_name(name), parse_image_version(version))
+        return stored_page(ctx, prefix, size, bookmark, ImageUseRecord)
 
     @evaluate
     def twins(

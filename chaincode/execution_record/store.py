@@ -22,10 +22,11 @@ from protocol.ledger.estimators import (
     TakenRecord,
     TwinRecord,
 )
-from protocol.ledger.processes import TaskContext
+from protocol.ledger.processes import TaskContext, TaskImage
 from protocol.ledger.record import Raw
 from protocol.ledger.tasks import (
     Head,
+    ImageUseRecord,
     InitialRecord,
     RefusalRecord,
     ResultRecord,
@@ -89,6 +90,15 @@ def get_task(ctx: Context, task: TaskId) -> TaskRecord:
 def put_task(ctx: Context, task: TaskRecord) -> None:
     """Write a task that was begun."""
     write(ctx, keys.task(task.process, task.node, task.iteration), task)
+
+
+def write_image_use(ctx: Context, task: TaskRecord, image: TaskImage) -> None:
+    """Note under the image that a launch of a task committed to it."""
+    key = keys.imageuse(image.name, image.version, task.process, task.node, task.iteration, task.attempt)
+    used = ImageUseRecord(
+        task.process, task.node, task.iteration, task.attempt, task.organisation, image.image_id, ctx.tx_id
+    )
+    write(ctx, key, used)
 
 
 def begin_task(ctx: Context, task: TaskRecord, before: TaskRecord | None) -> None:

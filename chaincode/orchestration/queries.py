@@ -27,6 +27,7 @@ from protocol.ledger.processes import (
     ProcessBrief,
     ProcessRecord,
     ProcessStatus,
+    ProgressRecord,
     StepPlace,
     TaskContext,
     TaskImage,
@@ -111,6 +112,14 @@ class ProcessQueries(LedgerContract):
         """List the changes of a process, newest first: `items` of tx, time and value, `bookmark`."""
         Process.load(ctx, process)
         return history_page(ctx, keys.process(process), size, bookmark, ProcessRecord)
+
+    @evaluate
+    def progress_history(
+        self, ctx: Context, process: str, node: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> History[ProgressRecord]:
+        """List how a node advanced in a process, newest first: `items` of tx, time and value, `bookmark`."""
+        owner_of(Process.load(ctx, process).plan.nodes, node, process)
+        return history_page(ctx, keys.progress(process, node), size, bookmark, ProgressRecord)
 
     @evaluate
     def task_context(self, ctx: Context, process: str, node: str, iteration: int) -> TaskContext:

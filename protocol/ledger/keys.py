@@ -179,6 +179,13 @@ def taskkey(digest: str) -> str:
     return _build("taskkey", digest)
 
 
+def imageuse(  # noqa: PLR0917
+    name: str, version: str, process: str, node: str, iteration: int, attempt: int
+) -> str:
+    """The key of the fact that a launch of a task committed to an image version, for audits of the image."""
+    return _build("imageuse", name, version, process, node, iteration, attempt)
+
+
 def access(process: str, node: str) -> str:
     """The key of the organisations that may read a model, written by its owner alone."""
     return _build("access", process, node)
@@ -310,6 +317,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "initialtree": ("process", "creator", "counter"),
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
+    "imageuse": ("name", "version", "process", "node", "iteration", "attempt"),
     "access": ("process", "node"),
     "tree": ("process", "creator", "counter", "node"),
     "member": ("process", "creator", "counter", "node"),

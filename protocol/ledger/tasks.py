@@ -236,6 +236,21 @@ class InitialTreeRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class ImageUseRecord(LedgerRecord):
+    """That a launch of a task committed to an image version."""
+
+    versioned: ClassVar[bool] = True
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    iteration: Annotated[int, "the iteration"]
+    attempt: Annotated[int, "which launch of the task"]
+    organisation: Annotated[str, "the MSP id of the node"]
+    image_id: Annotated[Digest, "what it committed to run"]
+    tx: Annotated[str, "the transaction that opened the task"]
+
+
+@dataclass(frozen=True, slots=True)
 class ShareReceipt(LedgerRecord):
     """What a SHARE did; one that was there already changes nothing and says only that."""
 

@@ -5,13 +5,15 @@ These tests run when all others have ended, so that what the others wrote is ver
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from support.channel import Member, admin1, register, scientist1, specification, unique
-from support.commands import done, here
+from support.channel import IMAGE, Member, admin1, register, scientist1, specification, unique
+from support.commands import done, here, printed
 from support.federation import nodes_of
 from support.network import PROJECT, ROOT, run
 from support.player import Player
@@ -25,8 +27,22 @@ from executor.network import ORDERER, Network
 pytestmark = pytest.mark.alone
 
 
+@dataclass(frozen=True)
+class Audited:
+    """What the questions of an audit are about."""
+
+    process: str
+    version: str
+    nodes: tuple[str, ...]
+
+
 @pytest.fixture(scope="module")
-def process(network: None) -> str:
+def process(audited: Audited) -> str:
+    return audited.process
+
+
+@pytest.fixture(scope="module")
+def audited(network: None) -> Audited:
     """A process of four nodes, played by clients, with models and a change of access."""
     name, version = unique("audited"), unique("1")
     register(version)
@@ -49,7 +65,7 @@ def process(network: None) -> str:
         _submit(player, player.call_publish())
     for verb in ("Grant", "Revoke"):
         admin1.submit("model", verb, name, members[0].identity, "Org3MSP")
-    return name
+    return Audited(name, version, tuple(owners))
 
 
 def _submit(player: Player, call: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
@@ -66,16 +82,74 @@ def exported(process: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     return file, answer["genesis"]
 
 
-def test_everything_that_any_test_wrote_is_verified_offline(exported: tuple[Path, str]) -> None:
+def test_every_question_of_an_audit_is_one_pasted_line(audited: Audited) -> None:
+    """Each line of docs/audit.md is run as it stands there, with names of this network's."""
+    names = {
+        "$PROCESS": audited.process,
+        "$NODE": audited.nodes[0],
+        "$OTHER": audited.nodes[1],
+        "$IMAGE": IMAGE,
+        "$VERSION": audited.version,
+    }
+    page = (ROOT / "docs/audit.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("network/peer.sh ")]
+    assert len(lines) >= 13
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda line: _pasted(line, names), lines))
+    for line, answer in zip(lines, answers, strict=True):
+        assert answer.get("items", True), f"nothing for {line}"
+
+
+def _pasted(line: str, names: dict[str, str]) -> Any:
+    for name, value in names.items():
+        line = line.replace(name, value)
+    ran = run("bash", "-c", line)
+    assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+    return json.loads(ran.stdout)
+
+
+def test_everything_that_any_test_wrote_is_verified_in_a_container_without_network(
+    exported: tuple[Path, str], tmp_path: Path
+) -> None:
+    """The chaincode's image has neither Docker nor this program; what is mounted is sources and click."""
     file, genesis = exported
-    ran = here("audit", "verify", str(file), "--genesis", genesis)
-    found = ran.answer
+    said = tmp_path / "org2.json"
+    attested = printed("audit", "attest", "--out", str(said), organisation="org2", identity="auditor")
+    assert attested.code == 0, attested.err
+    mounts = [f"{ROOT / name}:/src/{name}:ro" for name in ("executor", "experiments", "learning", "protocol")]
+    mounts += [
+        f"{Path(click.__file__).parent}:/src/click:ro",
+        f"{file}:/channel.tar:ro",
+        f"{said}:/said.json:ro",
+    ]
+    program = "from executor.cli import main; main()"
+    words = ["audit", "verify", "/channel.tar", "--genesis", genesis, "--statements", "/said.json", "--json"]
+    ran = run(
+        "docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp",
+        # Whoever owns the clone, which nobody else may read under a strict umask.
+        "--user", f"{os.geteuid()}:{os.getegid()}", "--label", f"attestree.test={PROJECT}",
+        "--env", "PYTHONPATH=/src", "--env", "PYTHONDONTWRITEBYTECODE=1",
+        "--entrypoint", "/opt/venv/bin/python",
+        *(word for mount in mounts for word in ("--volume", mount)),
+        Network.load().chaincode_image, "-c", program, *words,
+    )  # fmt: skip
+    assert ran.stdout, ran.stderr
+    found = json.loads(ran.stdout)
     assert found["failures"] == []
-    assert ran.code == 0
+    assert ran.returncode == 0
     assert found["verified"] is True
     assert {claim["claim"] for claim in found["claims"]} >= {
         "endorsements", "validity flags", "commit hashes", "task signatures", "shares", "models", "access",
+        "statements",
     }  # fmt: skip
+
+
+def test_the_report_on_a_task_of_a_live_channel_holds(audited: Audited, exported: tuple[Path, str]) -> None:
+    file, genesis = exported
+    words = ("--genesis", genesis, "--file", str(file))
+    shown = done("audit", "task", f"{audited.process}/{audited.nodes[0]}/0", *words)
+    assert shown["verified"] is True
+    assert shown["events"][0]["sentence"].endswith(" is open, attempt 1")
 
 
 def test_h18_h19_h20_everything_that_is_altered_is_named(
@@ -178,23 +252,3 @@ class Alterations:
                 if found.creator == tx.creator:
                     return found
         raise AssertionError("nobody here submitted it")
-
-
-def test_an_export_is_verified_in_a_container_without_network(exported: tuple[Path, str]) -> None:
-    """The chaincode's image has neither Docker nor this program; what is mounted is sources and click."""
-    file, genesis = exported
-    mounts = [f"{ROOT / name}:/src/{name}:ro" for name in ("executor", "experiments", "learning", "protocol")]
-    mounts += [f"{Path(click.__file__).parent}:/src/click:ro", f"{file}:/channel.tar:ro"]
-    program = "from executor.cli import main; main()"
-    words = ["audit", "verify", "/channel.tar", "--genesis", genesis]
-    ran = run(
-        "docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp",
-        # Whoever owns the clone, which nobody else may read under a strict umask.
-        "--user", f"{os.geteuid()}:{os.getegid()}", "--label", f"attestree.test={PROJECT}",
-        "--env", "PYTHONPATH=/src", "--env", "PYTHONDONTWRITEBYTECODE=1",
-        "--entrypoint", "/opt/venv/bin/python",
-        *(word for mount in mounts for word in ("--volume", mount)),
-        Network.load().chaincode_image, "-c", program, *words,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.endswith("\nverified\n")

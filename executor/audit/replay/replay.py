@@ -1,13 +1,13 @@
 """The walk over the project's records: each is read in its one form and judged by the rules of its kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
-from executor.audit.replay import agreements, models, results, shares, tasks
+from executor.audit.replay import agreements, models, results, selection, shares, tasks
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -20,18 +20,21 @@ SENTENCES = {
     **agreements.SENTENCES,
     **tasks.SENTENCES,
     **shares.SENTENCES,
+    **selection.SENTENCES,
     **results.SENTENCES,
     **models.SENTENCES,
 }
 
 Rule = Callable[[Findings, View, Written], None]
-RULES: dict[str, tuple[Rule, ...]] = {
-    **agreements.RULES,
-    **tasks.RULES,
-    **shares.RULES,
-    **results.RULES,
-    **models.RULES,
-}
+_ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
+    agreements.RULES,
+    tasks.RULES,
+    shares.RULES,
+    selection.RULES,
+    results.RULES,
+    models.RULES,
+)
+RULES = {kind: tuple(rule for room in _ROOMS for rule in room.get(kind, ())) for kind in KINDS}
 """By kind of key, what is asked of its records."""
 
 

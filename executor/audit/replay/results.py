@@ -1,6 +1,7 @@
 """Results: what FIT created, what GET took, and the ensemble, each as the task signed it."""
 
 from executor.audit.findings import Findings
+from executor.audit.replay.selection import last_ensemble
 from executor.audit.replay.shares import initial_members
 from executor.audit.replay.view import View, Written
 from protocol.digest import Digest
@@ -118,7 +119,8 @@ def _check_ensemble(
     findings: Findings, view: View, item: Written, record: ResultRecord, taken: Members
 ) -> None:
     plan = view.plan(record.process)
-    available = {**_before(view, record), **taken, **{made.id: made.digest for made in record.created}}
+    before = last_ensemble(view, record.process, record.node)
+    available = {**before, **taken, **{made.id: made.digest for made in record.created}}
     foreign = [made for made in record.ensemble if available.get(made.id) != made.digest]
     what = f"{item.key} holds {foreign[0].id if foreign else ''}, which came from nowhere"
     findings.check("ensembles", not foreign, what, view.where)
@@ -132,15 +134,6 @@ def _check_ensemble(
         shared = _shared(view, record.process, made.id)
         what = f"{item.key} created {made.id} otherwise than it was shared"
         findings.check("ensembles", shared in (None, made.digest), what, view.where)
-
-
-def _before(view: View, record: ResultRecord) -> Members:
-    """Return the ensemble that the node had: that of its last result, or the model it began with."""
-    head = view.before(keys.head(record.process, record.node), Head)
-    if head is None:
-        return initial_members(view, view.plan(record.process).specification.initial_model)
-    last = view.before(keys.result(record.process, head.iteration, record.node), ResultRecord)
-    return {} if last is None else {member.id: member.digest for member in last.ensemble}
 
 
 def _shared(view: View, process: str, estimator_id: EstimatorId) -> Digest | None:

@@ -7,9 +7,9 @@ from protocol.agreement.lifecycle import TASK, TaskState
 from protocol.digest import Digest
 from protocol.errors import SignatureError
 from protocol.ledger import keys
-from protocol.ledger.common import Signed
+from protocol.ledger.common import ImageVersion, Signed
 from protocol.ledger.images import ImageRecord
-from protocol.ledger.tasks import Head, RefusalRecord, TaskKeyRecord, TaskRecord
+from protocol.ledger.tasks import Head, ImageUseRecord, RefusalRecord, TaskKeyRecord, TaskRecord
 from protocol.task.opening import Opening, inputs_digest, statement
 from protocol.task.possession import check_possession
 from protocol.task.statement import Action, verify_statement
@@ -119,7 +119,22 @@ def check_refusal(findings: Findings, view: View, item: Written) -> None:
     findings.check("tasks", fresh, f"{item.key} was overwritten", view.where)
 
 
-RULES = {"task": (check_task,), "refusal": (check_refusal,)}
+def check_image_use(findings: Findings, view: View, item: Written) -> None:
+    """That a task used an image is true of the task that this transaction opened."""
+    record, (name, version, process, node, iteration, _) = item.record, item.key.parts
+    assert isinstance(record, ImageUseRecord)  # noqa: S101
+    task = view.written.get(keys.task(str(process), str(node), int(iteration)))
+    true = (
+        isinstance(task, TaskRecord)
+        and task.image == ImageVersion(str(name), str(version))
+        and task.opening is not None
+        and task.opening.image_id == record.image_id
+        and record.tx == view.provenance.tx
+    )
+    findings.check("task images", true, f"{item.key} is not what the task committed to", view.where)
+
+
+RULES = {"task": (check_task,), "refusal": (check_refusal,), "imageuse": (check_image_use,)}
 
 
 def _moved(before: TaskRecord | None, after: TaskRecord) -> bool:

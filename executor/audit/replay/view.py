@@ -38,6 +38,7 @@ from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     Head,
+    ImageUseRecord,
     InitialRecord,
     InitialTreeRecord,
     RefusalRecord,
@@ -80,6 +81,7 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "initial": (EXECUTION, InitialRecord),
     "initialtree": (EXECUTION, InitialTreeRecord),
     "refusal": (EXECUTION, RefusalRecord),
+    "imageuse": (EXECUTION, ImageUseRecord),
     "taskkey": (EXECUTION, TaskKeyRecord),
     "model": (MODEL, ModelRecord),
     "access": (MODEL, AccessRecord),

@@ -13,6 +13,7 @@ from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
     CompletionReceipt,
+    ImageUseRecord,
     InitialRecord,
     Offers,
     RefusalRecord,
@@ -95,6 +96,10 @@ class ExecutionRecord(Proxy):
     def initial_model(self, process: str) -> InitialRecord:
         """Return which model a process started from, and who had access to it at the start."""
         return self._agreed(InitialRecord, "InitialModel", process)
+
+    def image_uses(self, name: str, version: str) -> Iterator[ImageUseRecord]:
+        """Iterate over the launches of tasks that committed to an image version."""
+        return self._items(ImageUseRecord, "ImageUses", name, version)
 
     def twins(self, process: str, digest: Digest | None = None) -> Iterator[TwinRecord]:
         """Iterate over the shared trees of a process by digest, or over those of one digest."""

@@ -19,6 +19,7 @@ from protocol.ledger.processes import (
     ProcessBrief,
     ProcessRecord,
     ProcessStatus,
+    ProgressRecord,
     TaskContext,
 )
 from protocol.task.opening import TaskId
@@ -44,6 +45,10 @@ class Orchestration(Proxy):
     def history(self, process: str) -> Iterator[HistoryEntry[ProcessRecord]]:
         """Iterate over the changes of a process, newest first: tx, time and value."""
         return self._history(ProcessRecord, "History", process)
+
+    def progress_history(self, process: str, node: str) -> Iterator[HistoryEntry[ProgressRecord]]:
+        """Iterate over how a node advanced in a process, newest first."""
+        return self._history(ProgressRecord, "ProgressHistory", process, node)
 
     def asks(self, process: str) -> Iterator[AskStatus]:
         """Iterate over the changes that are asked for and do not hold."""

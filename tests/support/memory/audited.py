@@ -37,20 +37,23 @@ def small_tree(estimator_id: EstimatorId) -> Estimator:
 
 
 class SmallPlayer(Player):
-    """A node whose trees need no FIT; it shares its first tree and takes what it is offered."""
+    """A node whose trees need no FIT; it shares its first trees and takes what it is offered."""
+
+    n_new, n_share, n_max = N_NEW, N_SHARE, 4
+    make = staticmethod(small_tree)
 
     def fitted(self):
-        first = (self.task.iteration - self.joined) * N_NEW
-        return tuple(small_tree(EstimatorId(self.node, first + number)) for number in range(N_NEW))
+        first = (self.task.iteration - self.joined) * self.n_new
+        return tuple(self.make(EstimatorId(self.node, first + number)) for number in range(self.n_new))
 
     def result(self, **changes):
         made = {estimator.id: estimator.tree.digest for estimator in self.fitted()}
         slots = self.slots()
-        taken = {found: small_tree(found).tree.digest for slot in slots for found in slot.taken}
-        kept = dict(sorted({**self.ensemble, **made, **taken}.items())[:4])
+        taken = {found: self.make(found).tree.digest for slot in slots for found in slot.taken}
+        kept = dict(sorted({**self.ensemble, **made, **taken}.items())[: self.n_max])
         self.after = kept
         fields = {
-            "first": self.task.iteration * N_NEW,
+            "first": self.task.iteration * self.n_new,
             "created": tuple(made.values()),
             "slots": tuple(slots),
             "ensemble": tuple(kept),
@@ -61,10 +64,10 @@ class SmallPlayer(Player):
         return TaskResult(**(fields | changes))
 
     def share(self, offered=None, **more):
-        return super().share(self.fitted()[:N_SHARE] if offered is None else offered, **more)
+        return super().share(self.fitted()[: self.n_share] if offered is None else offered, **more)
 
     def call_publish(self, **changes):
-        trees = [small_tree(estimator_id) for estimator_id in self.unshared()]
+        trees = [self.make(estimator_id) for estimator_id in self.unshared()]
         raw = Share(tuple(trees)).to_bytes()
         ids, digest = list(map(str, self.ensemble)), ensemble_digest(list(self.ensemble.items()))
         process = self.federation.process

@@ -95,6 +95,7 @@ def run(peer):
     for function in ("Get", "Status", "History", "ModelContext", "Asks", "Changes", "Votes"):
         peer.endorse(admin, ORCHESTRATION, function, P)
     peer.endorse(admin, ORCHESTRATION, "TaskContext", P, "node01", 1)
+    peer.endorse(admin, ORCHESTRATION, "ProgressHistory", P, "node01")
     peer.endorse(admin, ORCHESTRATION, "List")
     for function, *more in (
         ("GetTask", "node01", 0),
@@ -114,6 +115,7 @@ def run(peer):
     ):
         peer.endorse(node.member, EXECUTION, function, P, *more)
     peer.endorse(node.member, EXECUTION, "History", "task", [P, "node01", "0"])
+    peer.endorse(node.member, EXECUTION, "ImageUses", *IMAGE)
 
 
 def publish(peer):

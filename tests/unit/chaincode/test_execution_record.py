@@ -13,6 +13,7 @@ from support.memory.federation import (
     in_base64,
     prepared,
 )
+from support.memory.scenario import IMAGE
 
 from protocol.identifiers import EstimatorId
 from protocol.trees.share import Share
@@ -331,3 +332,16 @@ def test_digests_are_told_without_trees_also_to_who_may_not_read_these(federatio
     ]
     assert found["missing"] == ["node01/0099"]
     assert kinds_read(federation.auditor3.endorse(*call)) == {"estimator"}
+
+
+def test_an_image_lists_every_launch_of_a_task_that_committed_to_it(federation):
+    player = federation.players["node01"]
+    player.open(0)
+    player.member.submit(EXECUTION, "Fail", federation.process, "node01", 0, "OOM", "too much")
+    player.open(0)
+    found = federation.auditor1.evaluate(EXECUTION, "ImageUses", *IMAGE)
+    assert [(item["node"], item["iteration"], item["attempt"]) for item in found["items"]] == [
+        ("node01", 0, 1),
+        ("node01", 0, 2),
+    ]
+    assert federation.auditor1.evaluate(EXECUTION, "ImageUses", IMAGE[0], "9.9.9")["items"] == []

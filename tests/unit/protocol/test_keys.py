@@ -40,6 +40,7 @@ BUILT = [
     (keys.initialtree("p1", TREE_42), "initialtree~p1~node07~0000000042"),
     (keys.refusal("p1", "node07", 3, 1), "refusal~p1~node07~0000000003~0000000001"),
     (keys.taskkey(DIGEST), f"taskkey~{DIGEST}"),
+    (keys.imageuse("a/b", "1", "p1", "node07", 3, 1), "imageuse~a/b~1~p1~node07~0000000003~0000000001"),
     (keys.access("p1", "node07"), "access~p1~node07"),
     (keys.tree("p1", TREE_42, "node01"), "tree~p1~node07~0000000042~node01"),
     (keys.member("p1", TREE_42, "node01"), "member~p1~node07~0000000042~node01"),

@@ -175,6 +175,8 @@ FOR_INFORMATION = {
     ("image", "History"),
     ("orchestration", "List"),
     ("orchestration", "History"),
+    ("orchestration", "ProgressHistory"),
+    ("execution-record", "ImageUses"),
     ("execution-record", "ListTasks"),
     ("execution-record", "ListRefusals"),
     ("execution-record", "Lineage"),
