@@ -70,8 +70,13 @@ class Follower:
         ]
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:
+            # Interrupted between two of them: those that run would outlive the transport.
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,7 +102,8 @@ class Follower:
         for stream in streams:
             _close(stream)
         for thread in self._threads:
-            thread.join(PAUSE)
+            if thread.is_alive():
+                thread.join(PAUSE)
 
     def _follow(self, chaincode: str, block: int) -> None:
         # A stream may break off within a block, which is then read again; `seen` is what it had until then.

@@ -138,5 +138,5 @@ def watch(process_id: str, seconds: float | None, as_json: bool, caller: Caller)
     """
     from executor.process.watch import watch as follow  # noqa: PLC0415
 
-    with StopSignals(), caller.ledger() as ledger:
-        follow(ledger, process_id, seconds, as_json=as_json)
+    with StopSignals() as stop, caller.ledger() as ledger:
+        follow(ledger, process_id, seconds, stop, as_json=as_json)

@@ -79,7 +79,7 @@ def life(endorsers: Endorsers) -> Life:
     made.submit(players[1].member, ORCHESTRATION, "Complete", finished)
     for member in (scientist1, scientist2):
         made.submit(member, ORCHESTRATION, "Abort", changing, "a test")
-    read_everything(made, players[0])
+    read_everything(made, players[0], versions[0])
     made.submit(admin1, "image", "Retire", IMAGE, versions[1], "replaced")
     return made
 
@@ -162,17 +162,19 @@ def live_start_from_model(life: Life, player: Player) -> None:
     life.ask(admin1, EXECUTION, "BindInitial", process, model, ["Org1MSP"])
 
 
-def read_everything(life: Life, player: Player) -> None:
+def read_everything(life: Life, player: Player, version: str) -> None:
     process, node, tree = player.process, player.node, f"{player.node}/0000"
     for call in (
         (ORCHESTRATION, "Get", process),
         (ORCHESTRATION, "List", "", 5, ""),
         (ORCHESTRATION, "Status", process),
         (ORCHESTRATION, "History", process),
+        (ORCHESTRATION, "ProgressHistory", process, node),
         (ORCHESTRATION, "TaskContext", process, node, 0),
         (ORCHESTRATION, "ModelContext", process),
         (EXECUTION, "GetTask", process, node, 0),
         (EXECUTION, "ListTasks", process),
+        (EXECUTION, "ImageUses", IMAGE, version),
         (EXECUTION, "ListRefusals", process),
         (EXECUTION, "Artifacts", process, 0),
         (EXECUTION, "ArtifactsOf", process, "Org1MSP"),

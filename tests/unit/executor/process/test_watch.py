@@ -12,6 +12,7 @@ from executor.errors import DeadlineError, TaskError
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.transport import ChaincodeEvent, ChainInfo, Receipt
 from executor.process.watch import watch
+from executor.stop import StopSignals
 from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger.changes import AbortStatus, ProcessVotes
 from protocol.ledger.processes import NodeProgress, ProcessStatus
@@ -103,7 +104,7 @@ ANOTHER = ("orchestration", "ProcessAborted", {"process": "q", "organisation": "
 
 
 def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", WAIT, as_json=True)
+    watch(Ledger(Announcing(STATUS, ANOTHER, COMPLETED)), "p", WAIT, StopSignals(), as_json=True)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == ["Snapshot", "ProcessCompleted", "End"]
     snapshot = lines[0]
@@ -114,7 +115,7 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, as_json=False)
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, StopSignals(), as_json=False)
     out = capsys.readouterr().out
     assert "p is completed\np: completed, iterations 0 to 0, 1 of 1 nodes done\n" in out
 
@@ -123,7 +124,7 @@ def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     for name, value in {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}.items():
         monkeypatch.setenv(name, value)
-    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, as_json=False)
+    watch(Ledger(Announcing(STATUS, COMPLETED)), "p", WAIT, StopSignals(), as_json=False)
     out = capsys.readouterr().out
     assert "p: completed, iterations 0 to 0, 1 of 1 nodes done" in out
     assert "node01" in out
@@ -131,7 +132,7 @@ def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(TaskError, match="PROCESS_ABORTED"):
-        watch(Ledger(Announcing(STATUS, ABORTED)), "p", WAIT, as_json=False)
+        watch(Ledger(Announcing(STATUS, ABORTED)), "p", WAIT, StopSignals(), as_json=False)
     assert "p is aborted by Org1MSP" in capsys.readouterr().out
 
 
@@ -140,23 +141,29 @@ def test_h1_an_end_that_only_one_peer_announces_is_not_believed() -> None:
     transport = Announcing(STATUS, COMPLETED, ABORTED)
     transport.known = ["running", "aborted"]
     with pytest.raises(TaskError, match="PROCESS_ABORTED"):
-        watch(Ledger(transport), "p", WAIT, as_json=False)
+        watch(Ledger(transport), "p", WAIT, StopSignals(), as_json=False)
 
 
 def test_h1_an_end_that_nobody_announces_is_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("executor.process.watch.HEARTBEAT", 0.01)
     transport = Announcing(STATUS)
     transport.known = ["running", "completed"]
-    watch(Ledger(transport), "p", WAIT, as_json=False)
+    watch(Ledger(transport), "p", WAIT, StopSignals(), as_json=False)
 
 
 def test_a_process_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    watch(Ledger(Announcing(replace(STATUS, status=ProcessState.COMPLETED))), "p", None, as_json=False)
+    watch(
+        Ledger(Announcing(replace(STATUS, status=ProcessState.COMPLETED))),
+        "p",
+        None,
+        StopSignals(),
+        as_json=False,
+    )
     assert "p: completed" in capsys.readouterr().out
 
 
 def test_the_time_is_over_before_the_process(capsys: pytest.CaptureFixture[str]) -> None:
     transport = Announcing(STATUS, ANOTHER)
     with pytest.raises(DeadlineError, match="WAIT_TIMEOUT"):
-        watch(Ledger(transport), "p", 0.2, as_json=False)
+        watch(Ledger(transport), "p", 0.2, StopSignals(), as_json=False)
     assert "another" not in capsys.readouterr().out
