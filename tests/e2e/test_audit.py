@@ -168,7 +168,8 @@ def test_h18_h19_h20_everything_that_is_altered_is_named(
     altered.flip("a task's signature", fourth, b'"signature":"', 5)
     altered.flip("a certificate", altered.blocks("result")[0], b"-----BEGIN CERTIFICATE-----\n", 200)
     models = altered.blocks("model")
-    altered.note("validity flags", " transaction 0", models[0], FLAGS, b"\x0b")
+    # A verdict that no earlier alteration leads to: the policy of endorsements failed.
+    altered.note("validity flags", " transaction 0", models[0], FLAGS, b"\x0a")
     noted = m.common.Metadata(value=b"\1" * 32).SerializeToString()
     altered.note("commit hashes", "", models[1], COMMIT_HASH, noted)
     altered.swap_last()
