@@ -83,8 +83,8 @@ def asking(process: str) -> Iterator[list[str]]:
                     client.order(tx_id, envelope)
                     client.committed(tx_id)
                 except GatewayError:
-                    # Its own asks of an iteration that has begun are refused, which is no harm to others.
-                    return
+                    # Peers that are not equally far may endorse it differently: the next one is sent.
+                    continue
                 sent.append(tx_id)
 
     thread = threading.Thread(target=ask)
@@ -104,11 +104,10 @@ def test_h3_h4_a_stream_of_alternating_asks_invalidates_nobodys_results(version:
             player.member.submit(*player.call_open())
             call, options = player.call_share()
             player.member.submit(*call, **options)
-        during = len(sent)
+        until(60, "more asks are sent meanwhile", lambda: len(sent) > 2)
     for player in players:
         call, options = player.call_complete()
         player.member.submit(*call, **options)
-    assert during > 1
     assert auditor1.evaluate(HERE, "Changes", process)["items"] == []
     asked = auditor1.evaluate(HERE, "Asks", process, 100)["items"]
     assert {ask["asked"] for ask in asked} == {"Org3MSP"}
