@@ -13,6 +13,9 @@ from protocol.errors import IdentifierError
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.ledger import keys
 
+OF_ONE_TREE = ("estimator", "offer", "member")
+"""Records about single trees: a process has too many of them to be told one by one."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -120,14 +123,16 @@ class Dossier:
         """Take note of a record that belongs to the subject."""
         if not self.subject.includes(item.key):
             return
-        sentence = sentence_of(item)
-        if not sentence:
+        sentence, of_process = sentence_of(item), self.subject.kind == "process"
+        if not sentence or (of_process and item.key.kind in OF_ONE_TREE):
             return
         found = view.committed.transaction
         by = f"{found.creator.name[:64]} of {found.creator.organisation.msp_id}"
         endorsers = sorted({endorser.organisation.msp_id for endorser in found.endorsers})
         self.events.append(Happened(view.committed.position, found.tx_id, by, tuple(endorsers), sentence))
-        self.facts.update(facts_of(item))
+        # Of a process, what its own record says: each of its tasks has digests of its own.
+        if not of_process or item.key.kind == "process":
+            self.facts.update(facts_of(item))
 
 
 def claims_of(findings: SubjectFindings, positions: set[Position]) -> tuple[list[Claim], list[Failure]]:

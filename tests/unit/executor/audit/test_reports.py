@@ -49,6 +49,15 @@ def test_an_estimator_is_followed_from_its_task_to_every_model(run):
         assert line in ran.stdout
 
 
+def test_the_report_on_a_process_tells_of_tasks_and_not_of_every_tree(run):
+    shown = json.loads(run("process", PROCESS, "--json").stdout)
+    sentences = [event["sentence"] for event in shown["events"]]
+    assert any("created" in sentence for sentence in sentences)
+    assert not [sentence for sentence in sentences if "on the ledger" in sentence or "offers it" in sentence]
+    assert "key" not in shown["facts"]
+    assert shown["facts"]["specification"].startswith("sha256:")
+
+
 def test_the_report_on_a_process_is_one_page_without_anything_from_elsewhere(run, tmp_path):
     page = tmp_path / "report.html"
     ran = run("process", PROCESS, "--html", str(page))
