@@ -41,12 +41,12 @@ def version(network: None) -> str:
     return made
 
 
-def started(version: str, **fields: Any) -> tuple[str, list[Player]]:
+def started(version: str, iterations: int = 2, **fields: Any) -> tuple[str, list[Player]]:
     """A running process of three organisations with a node each."""
     process, members = unique("members"), [node_of(f"org{number}") for number in (1, 2, 3)]
     found = [member for member in members if member is not None]
     owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in found}
-    made = specification(process, version, owners, iterations=2)
+    made = specification(process, version, owners, iterations=iterations)
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
     scientist1.submit(HERE, "Create", made | fields)
     for member in MEMBERS.values():
@@ -140,7 +140,15 @@ def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: 
     assert scientist3.code(HERE, "Abort", process, "spite") == "ACCESS_ORGANISATION"
 
 
-def test_h8_h9_one_member_aborts_nothing_that_runs_and_nobody_what_is_done(version: str) -> None:
+def test_h8_a_process_whose_nodes_are_done_is_completed_and_not_aborted(version: str) -> None:
+    process, players = started(version, iterations=1)
+    played(players)
+    assert scientist3.code(HERE, "Abort", process, "spite") == "PROCESS_FINISHED"
+    scientist1.submit(HERE, "Complete", process)
+    assert auditor1.evaluate(HERE, "Get", process)["status"] == "completed"
+
+
+def test_h9_one_member_aborts_nothing_that_runs_and_one_that_left_nothing_at_all(version: str) -> None:
     process, players = started(version)
     scientist3.submit(HERE, "Abort", process, "alone")
     votes = auditor1.evaluate(HERE, "Votes", process)["abort"]
