@@ -118,7 +118,7 @@ ENGINE: Rows = {
         "alive": "Look at the engine's log; restart the engine if need be.",
     },
     "ENGINE_IMAGE_STORE": (
-        'Set "features": {{"containerd-snapshotter": false}} in the engine\'s daemon.json and restart it.'
+        'Use Docker 26 or newer, or set "features": {{"containerd-snapshotter": false}} in daemon.json.'
     ),
     "ENGINE_UNREACHABLE": {
         "": "Start it (scripts/bootstrap), or set DOCKER_HOST to the socket of the engine to use.",

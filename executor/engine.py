@@ -16,6 +16,8 @@ from executor.errors import EngineError
 
 # The API of Docker 20.10. Podman answers with the API it imitates, whatever its own version is.
 API_AT_LEAST = "1.41"
+# The API of Docker 26, the first whose containerd store was tried.
+CONTAINERD_STORE_AT_LEAST = "1.45"
 SECONDS = 120
 _SYSTEM = "/var/run/docker.sock"
 _ROOTLESS = ("docker.sock", "podman/podman.sock")
@@ -88,18 +90,17 @@ def asking(what: str) -> Iterator[None]:
         ) from error
 
 
-def misnamed(client: DockerClient, cause: str) -> EngineError:
-    """Say why an engine does not call an image by the digest of its configuration."""
-    if keeps_manifests(client):
-        return EngineError(
-            "ENGINE_IMAGE_STORE",
-            f"the engine keeps images in containerd's store and calls them by their manifests: {cause}",
-        )
-    return EngineError("ENGINE_FAILED", cause, case="answer")
-
-
 def keeps_manifests(client: DockerClient) -> bool:
-    """Say whether the engine uses containerd's image store, where an image's id is its manifest's digest."""
+    """Say whether the engine uses containerd's image store, where an image's id is its manifest's digest.
+
+    One that is too old for what is known of that store is refused, before it builds, pushes or pulls.
+    """
     with asking("describe itself"):
         status = client.info().get("DriverStatus") or []
-    return any("io.containerd.snapshotter" in str(value) for _, value in status)
+    kept = any("io.containerd.snapshotter" in str(value) for _, value in status)
+    if kept and version_lt(client.api.api_version, CONTAINERD_STORE_AT_LEAST):
+        raise EngineError(
+            "ENGINE_IMAGE_STORE",
+            f"the engine keeps images in containerd's store and speaks API {client.api.api_version}",
+        )
+    return kept

@@ -18,6 +18,13 @@ settings.register_profile("searching", deadline=None, max_examples=60, database=
 settings.load_profile(os.environ.get("ATTESTREE_HYPOTHESIS", "steady"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the options of the end-to-end tests, whichever tests are run."""
+    parser.addoption(
+        "--engines", default="", help="second engines, 26/containerd,29/classic or all; with long tests"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Write results where the test command asks for them, in the one process that hears of all."""
     path = os.environ.get("ATTESTREE_RESULTS")

@@ -10,9 +10,10 @@ from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 
 from executor.doctor.finding import Finding
-from executor.engine import asking, engine
-from executor.errors import EngineError
+from executor.engine import asking, engine, keeps_manifests
+from executor.errors import EngineError, SandboxError
 from executor.network import ROOT
+from executor.sandbox.support import check_engine
 
 PACKAGES = ("attestree", "numpy", "scikit-learn", "joblib", "cryptography", "grpcio", "docker")
 FREE_BYTES = 3_000_000_000
@@ -59,11 +60,14 @@ def _proxies() -> Finding:
 
 def _engine() -> Finding:
     try:
-        with closing(engine()) as client, asking("say its version"):
-            found = str(client.version()["Version"])
-    except EngineError as error:
+        with closing(engine()) as client:
+            with asking("say its version"):
+                found = str(client.version()["Version"])
+            store = "containerd's" if keeps_manifests(client) else "the classic"
+            check_engine(client)
+    except (EngineError, SandboxError) as error:
         return Finding("docker engine", False, error.cause, error.remedy)
-    return Finding("docker engine", True, found)
+    return Finding("docker engine", True, f"{found}, images in {store} store")
 
 
 def _compose() -> Finding:

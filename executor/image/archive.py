@@ -4,6 +4,7 @@ An engine writes times, host names and build histories into what it builds. Rewr
 decides how it runs and what is in its files, and fixes everything else.
 """
 
+import gzip
 import hashlib
 import json
 import tarfile
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from docker import DockerClient
 
@@ -31,6 +32,8 @@ _RUNS = (
 )  # fmt: skip
 _MACHINE = ("architecture", "os", "variant", "os.version")
 _BLOCK = 1 << 20
+MAX_BLOB = 4 << 20
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,19 @@ class SavedImage:
         """The digest of the configuration, which is what an engine calls the image."""
         return Digest.of(self.config)
 
+    def blob(self, digest: Digest) -> bytes:
+        """Return what the archive, if it has OCI's layout, has under a digest; the bytes are not hashed."""
+        name = f"blobs/sha256/{digest.hex}"
+        try:
+            if self.archive.getmember(name).size <= MAX_BLOB:
+                return _content(self.archive, name)
+        except KeyError:
+            pass
+        raise EngineError("IMAGE_ARCHIVE", f"the engine saved the image without its manifest {digest}")
+
     def diff_ids(self) -> tuple[Digest, ...]:
-        """Hash every layer's files as they were saved."""
-        return tuple(_hashed(self._open(layer)) for layer in self.layers)
+        """Hash every layer's files as they were saved, or as they were before they were compressed."""
+        return tuple(_hashed(_decompressed(self._open(layer))) for layer in self.layers)
 
     def registered_diff_ids(self) -> tuple[Digest, ...]:
         """Return what the configuration says the layers' hashes are."""
@@ -204,6 +217,17 @@ def _add_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
     entry.size, entry.mtime = path.stat().st_size, EPOCH
     with path.open("rb") as stream:
         archive.addfile(entry, stream)
+
+
+def _decompressed(stream: IO[bytes]) -> IO[bytes]:
+    """Undo gzip where a layer has it; an engine with containerd's store keeps layers as they were pulled."""
+    first = stream.read(len(_ZSTD))
+    stream.seek(0)
+    if first.startswith(_GZIP):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
+    if first == _ZSTD:
+        raise EngineError("IMAGE_ARCHIVE", "a layer is compressed with zstd, which cannot be read here")
+    return stream
 
 
 def _hashed(stream: IO[bytes]) -> Digest:

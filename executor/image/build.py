@@ -4,7 +4,7 @@
 2  an image with the same source key is the image: nothing to build
 3  the engine builds from an archive that holds sources and locked wheels, without network and without cache
 4  the built image is saved and rewritten in its one form: no times, no order, no build history of the engine
-5  the engine loads it; the id must be the one that was computed
+5  the engine loads it under a tag of this build; the id must be the one that was computed
 """
 
 import os
@@ -18,13 +18,13 @@ from typing import IO, Any
 from uuid import uuid4
 
 from docker import DockerClient
-from docker.errors import APIError, ImageNotFound
-from docker.models.images import Image
+from docker.errors import APIError
 
-from executor.engine import asking, misnamed
+from executor.engine import asking, keeps_manifests
 from executor.errors import EngineError
 from executor.image.archive import rewrite, save, scratch
 from executor.image.context import Sources
+from executor.image.local import LocalImage, LocalImages, inspect
 from executor.network import ROOT
 from executor.output import Say
 from protocol.digest import Digest
@@ -71,54 +71,61 @@ def build(
     image = None if force else _find_built(client, key)
     built = image is None
     if image is None:
-        image = _build(client, say, sources, base, key)
-        _remember(key, str(image.id))
+        image = _build(client, say, sources, base, key, tag)
+        _remember(client, key, image)
+    else:
+        _tag(client, image, tag)
+    found = inspect(client, str(image.called)) or {}
+    return Built(image.image_id, tag, key, int(found.get("Size", 0)), built, tuple(sources.changed()))
+
+
+def _tag(client: DockerClient, image: LocalImage, tag: str) -> None:
     repository, _, version = tag.rpartition(":")
     with asking("tag the image"):
-        image.tag(repository, version)
-    return Built(Digest.parse(str(image.id)), tag, key, image.attrs["Size"], built, tuple(sources.changed()))
+        client.api.tag(str(image.called), repository, version)
 
 
-def _find_built(client: DockerClient, key: str) -> Image | None:
-    """Find the image of an earlier build by the id that was noted then.
+def _find_built(client: DockerClient, key: str) -> LocalImage | None:
+    """Find the image of an earlier build by what was noted then: its id, and what this engine calls it.
 
     Not by its label: whatever is made from the learner image, altered or not, inherits that.
     """
     try:
-        noted = Digest.parse(_note(key).read_text().strip())
+        noted = [Digest.parse(line) for line in _note(client, key).read_text().split()]
     except (OSError, DigestError):
         return None
-    with asking("list images"):
-        try:
-            return client.images.get(str(noted))
-        except ImageNotFound:
-            return None
+    if not noted or inspect(client, str(noted[-1])) is None:
+        return None
+    return LocalImage(noted[0], noted[-1])
 
 
-def _remember(key: str, image_id: str) -> None:
+def _remember(client: DockerClient, key: str, image: LocalImage) -> None:
     """Note which image the sources gave; whoever cannot write here builds every time."""
     with suppress(OSError):
-        note = _note(key)
+        note = _note(client, key)
         note.parent.mkdir(parents=True, exist_ok=True)
         part = note.with_suffix(f".{uuid4().hex}")
-        part.write_text(f"{image_id}\n")
+        part.write_text("".join(f"{digest}\n" for digest in dict.fromkeys((image.image_id, image.called))))
         part.rename(note)
 
 
-def _note(key: str) -> Path:
-    """Where network/lib/common.sh keeps what was built, too."""
+def _note(client: DockerClient, key: str) -> Path:
+    """Where network/lib/common.sh keeps what was built, too; by engine, where each has names of its own."""
+    if keeps_manifests(client):
+        with asking("describe itself"):
+            key = f"{key}-{Digest.of(str(client.info().get('ID')).encode()).hex[:16]}"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("ATTESTREE_CACHE") or Path(home, "attestree"), "images", key)
 
 
-def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str) -> Image:
+def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str, tag: str) -> LocalImage:  # noqa: PLR0917
     wheels = Path(_ask_network("wheels", "learner"))
     stage = uuid4().hex
     try:
         arguments = {"BASE": base, "STAGE": stage}
         image_id = _run_dockerfile(client, say, sources.archive(wheels), arguments, key)
         try:
-            return _fix(client, say, image_id)
+            return _fix(client, say, image_id, tag, f"{NAME}:build-{stage}")
         finally:
             with asking("remove the image as it was built"):
                 client.images.remove(image_id)
@@ -169,25 +176,31 @@ def _run_dockerfile(
     return image_id
 
 
-def _fix(client: DockerClient, say: Say, built: str) -> Image:
-    """Replace what was built by its one form."""
+def _fix(client: DockerClient, say: Say, built: str, tag: str, passing: str) -> LocalImage:
+    """Replace what was built by its one form, which gets its tag once it is seen to be what was computed."""
     with scratch() as folder:
         saved, fixed = folder / "saved.tar", folder / "fixed.tar"
         say("build: saving")
         save(client, built, saved)
         say("build: fixing times and order")
-        image_id = rewrite(saved, fixed, ())
+        image_id = rewrite(saved, fixed, (passing,))
         saved.unlink()
         say("build: loading")
         with asking("load the image"), fixed.open("rb") as stream:
             client.images.load(stream)
     try:
-        with asking("look up the loaded image"):
-            return client.images.get(str(image_id))
-    except EngineError as error:
-        if not isinstance(error.__cause__, ImageNotFound):
-            raise
-        raise misnamed(client, f"it does not know {image_id}, which it just loaded") from error
+        loaded = LocalImages(client).find(passing)
+        if loaded is None or loaded.image_id != image_id:
+            raise EngineError(
+                "ENGINE_FAILED",
+                f"the engine loaded {image_id} and has {loaded.image_id if loaded else 'nothing'}",
+                case="answer",
+            )
+        _tag(client, loaded, tag)
+    finally:
+        with asking("remove the tag of this build"):
+            client.images.remove(passing, force=True)
+    return loaded
 
 
 def _ask_network(*arguments: str) -> str:

@@ -71,8 +71,9 @@ def publish_command(
             made = ImagePublication.of(wanted, served.image_id, registry, description)
             done = adopt(ledger.images, made, served, progress.say)
         else:
-            made = ImagePublication.of(wanted, find_local(client, wanted, local), registry, description)
-            done = publish(client, ledger.images, made, progress.say)
+            found = find_local(client, wanted, local)
+            made = ImagePublication.of(wanted, found.image_id, registry, description)
+            done = publish(client, ledger.images, made, found, progress.say)
     if as_json:
         click.echo(json.dumps(done.to_dict()))
         return

@@ -1,5 +1,6 @@
 """Manifests as registries serve them: one image, or an index of one image per platform."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ _IMAGE = {
 _INDEX = {
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.oci.image.index.v1+json",
+}
+_READ = {
+    name.casefold(): name for name in ("config", "digest", "layers", "manifests", "mediaType", "platform")
 }
 ACCEPTED = ", ".join(sorted(_IMAGE | _INDEX))
 
@@ -44,12 +48,13 @@ class Manifest:
         """Read a manifest of either kind, Docker's or OCI's, or refuse it."""
         digest = Digest.of(raw)
         try:
-            found = parse_json(raw)
+            parse_json(raw)  # nothing that nests too deep goes further
+            found = json.loads(raw, object_pairs_hook=_one_spelling)
             # OCI lets the type be absent: an index is what lists manifests.
             kind = found.get("mediaType") or ("" if "manifests" in found else min(_IMAGE))
-            if kind in _IMAGE:
+            if kind in _IMAGE and "manifests" not in found:
                 return cls(digest, Digest.parse(found["config"]["digest"]))
-            if kind in _INDEX or "manifests" in found:
+            if kind not in _IMAGE and (kind in _INDEX or "manifests" in found):
                 return cls(digest, None, tuple(_entry(entry) for entry in found["manifests"]))
         except (ValueError, KeyError, TypeError, AttributeError, AttestreeError) as error:
             raise _odd(digest, repr(error)) from error
@@ -72,6 +77,21 @@ class Manifest:
             listed = ", ".join(str(made_for) for made_for, _ in self.platforms) or "nothing"
             raise _odd(self.digest, f"it has {len(fitting)} images for {platform}; it lists {listed}")
         return fitting[0]
+
+
+def _one_spelling(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a field that comes twice, or in an unusual spelling.
+
+    Engines are written in Go, which reads names without regard to case and keeps the last of them: what is
+    the honest configuration to us must not be another one to them.
+    """
+    names = [name.casefold() for name, _ in pairs]
+    if len(set(names)) != len(names):
+        raise ValueError("it has a field twice")
+    odd = [name for name, _ in pairs if _READ.get(name.casefold(), name) != name]
+    if odd:
+        raise ValueError(f"it spells a field {odd[0][:80]!r}")
+    return dict(pairs)
 
 
 def _entry(entry: dict[str, Any]) -> tuple[Platform, Digest]:

@@ -14,7 +14,8 @@ from docker import DockerClient
 
 from executor.engine import asking
 from executor.errors import EngineError, IntegrityError, UsageError
-from executor.image.check import check_image, local_id
+from executor.image.comparison import check_image
+from executor.image.local import LocalImage, LocalImages
 from executor.image.manifest import Platform
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry, Served
@@ -74,15 +75,16 @@ class ImagePublication:
         return f"{self.registry.host}/{self.name}"
 
 
-def find_local(client: DockerClient, reference: Reference, image: str = "") -> Digest:
-    """Return the id of the image to publish: the one named, or what carries the reference as its tag."""
+def find_local(client: DockerClient, reference: Reference, image: str = "") -> LocalImage:
+    """Return the image to publish: the one named, or what carries the reference as its tag."""
     tags = (
         [image]
         if image
         else [f"{reference.name}:{reference.version or 'latest'}", f"{reference.name}:latest"]
     )
+    images = LocalImages(client)
     for tag in tags:
-        found = local_id(client, tag)
+        found = images.find(tag)
         if found is not None:
             return found
     raise UsageError(
@@ -96,20 +98,23 @@ def default_version(image_id: Digest) -> str:
     return f"{package_version('attestree')}-{image_id.hex[:_ID_DIGITS]}"
 
 
-def publish(client: DockerClient, images: Images, wanted: ImagePublication, say: Say) -> Published:
+def publish(
+    client: DockerClient, images: Images, wanted: ImagePublication, local: LocalImage, say: Say
+) -> Published:
     """Push, compare, register; a second time it changes nothing."""
+    check_image(local.image_id, wanted.image_id)
     # Every text is checked by the rules of the ledger before anything is pushed.
     Image(
         wanted.name, wanted.version, wanted.image_id, wanted.image_id, wanted.repository, wanted.description
     )
     present = _on_ledger(images, wanted)
-    platform = platform_of(client, wanted.image_id)
+    platform = platform_of(client, local)
     if present is not None:
         served = _already(wanted, present, platform)
         if served is not None:
             return Published(present, served, None)
     say(f"pushing {wanted.repository}:{wanted.version}")
-    pushed = _push(client, wanted)
+    pushed = _push(client, wanted, local)
     say("reading the manifest back from the registry")
     served = _read_back(wanted, pushed, platform)
     if present is not None:
@@ -163,10 +168,10 @@ def _register(images: Images, wanted: ImagePublication, served: Served) -> Publi
     return Published(submitted.answer, served, submitted.receipt.tx_id)
 
 
-def platform_of(client: DockerClient, image: Digest) -> Platform:
+def platform_of(client: DockerClient, image: LocalImage) -> Platform:
     """Read what a local image is made for."""
     with asking("look up an image"):
-        found = client.images.get(str(image)).attrs
+        found = client.images.get(str(image.called)).attrs
     return Platform(found["Os"], found["Architecture"], found.get("Variant") or "")
 
 
@@ -200,11 +205,14 @@ def _already(wanted: ImagePublication, record: ImageRecord, platform: Platform) 
     return served
 
 
-def _push(client: DockerClient, wanted: ImagePublication) -> Digest:
-    """Tag and push, and return the digest that the engine says the manifest has."""
-    digest = ""
+def _push(client: DockerClient, wanted: ImagePublication, local: LocalImage) -> Digest:
+    """Tag and push, and return the digest that the engine says the manifest has.
+
+    An engine that calls images by their manifests pushes what it has, and says no more.
+    """
+    digest = "" if local.called == local.image_id else str(local.called)
     with asking("push the image"):
-        client.api.tag(str(wanted.image_id), wanted.repository, wanted.version)
+        client.api.tag(str(local.called), wanted.repository, wanted.version)
         for event in client.api.push(wanted.repository, tag=wanted.version, stream=True, decode=True):
             if "error" in event:
                 raise EngineError(
@@ -212,6 +220,8 @@ def _push(client: DockerClient, wanted: ImagePublication) -> Digest:
                     f"{wanted.repository}:{wanted.version} was not pushed: {event['error']}",
                 )
             digest = event.get("aux", {}).get("Digest", digest)
+    if not digest:
+        raise EngineError("IMAGE_PUSH", f"{wanted.repository}:{wanted.version} was pushed without its digest")
     return Digest.parse(digest)
 
 

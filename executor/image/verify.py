@@ -15,7 +15,8 @@ from docker import DockerClient
 from executor.engine import asking
 from executor.errors import EngineError, IntegrityError
 from executor.image.archive import SavedImage, save, scratch
-from executor.image.check import evidence_of, local_id
+from executor.image.comparison import evidence_of
+from executor.image.local import LocalImage, LocalImages
 from executor.image.manifest import Platform
 from executor.image.reference import split_repository
 from executor.image.registry import ImageRegistry
@@ -100,31 +101,37 @@ def verify(
 ) -> Verification:
     """Look at every copy; nothing is pulled."""
     made = Verification(record)
-    _engine(client, made)
-    if deep and local_id(client, str(made.registered.image_id)) is not None:
-        _files(client, made)
+    equal = _engine(LocalImages(client), made)
+    if deep and equal is not None:
+        _files(client, made, equal)
     _registry(client, made, registry)
     return made
 
 
-def _engine(client: DockerClient, made: Verification) -> None:
+def _engine(images: LocalImages, made: Verification) -> LocalImage | None:
+    """Compare what the engine has under each name of the image; return the ledger's, if it has that."""
+    equal = None
     registered = made.registered
     references = {
-        "engine, by id": str(registered.image_id),
+        "engine, by id": str(images.name_of(registered)),
         "engine, by manifest": registered.by_digest,
         "engine, registry's tag": f"{registered.repository}:{registered.version}",
         "engine, tag": f"{registered.name}:{registered.version}",
     }
     for where, reference in references.items():
-        made.add(where, local_id(client, reference), registered.image_id)
+        found = images.find(reference)
+        made.add(where, found.image_id if found else None, registered.image_id)
+        if found is not None and found.image_id == registered.image_id:
+            equal = found
+    return equal
 
 
-def _files(client: DockerClient, made: Verification) -> None:
+def _files(client: DockerClient, made: Verification, local: LocalImage) -> None:
     """Hash what the engine keeps: an id names content only as long as nobody wrote below the engine."""
     with scratch() as folder:
         path = folder / "saved.tar"
         try:
-            save(client, str(made.registered.image_id), path)
+            save(client, str(local.called), path)
         except EngineError as error:
             if error.code != "ENGINE_FAILED":
                 raise

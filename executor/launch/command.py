@@ -47,6 +47,9 @@ READER = "auditor"
 @click.option(
     "--cpus", type=click.FloatRange(0.1), default=1.0, show_default=True, help="CPUs for the learner."
 )
+@click.option(
+    "--runtime", default="", help="The engine's runtime, runsc for example. [default: the engine's]"
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan and the container's profile; change nothing.")
 @caller_options(THE_NODE)
 @json_option
@@ -65,6 +68,7 @@ def launch(  # noqa: PLR0917 - one per option
     timeout: float,
     memory: int,
     cpus: float,
+    runtime: str,
     dry_run: bool,
 ) -> None:
     """Run one task of a process for one node: verify the image, FIT, SHARE, GET, sign, record.
@@ -80,6 +84,7 @@ def launch(  # noqa: PLR0917 - one per option
         None if data is None else DataSource(data, label, drop),
         Limits(memory_bytes=memory * MIB, cpus=cpus),
         timeout,
+        runtime,
     )
     with StopSignals() as stop:
         nodes = _nodes(caller, process, node, all_local)

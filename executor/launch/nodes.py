@@ -41,6 +41,8 @@ class LaunchSettings:
     source: DataSource | None
     limits: Limits
     seconds: float
+    runtime: str = ""
+    """The engine's runtime to run by; empty for the one that it prefers."""
 
 
 @dataclass
@@ -127,7 +129,7 @@ def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, no
         if task is None:
             return None
         dataset = _source(caller, settings, session.store, node).load(node)
-        return make_plan(task, session, dataset, settings.limits, dry=True)
+        return make_plan(task, session, dataset, settings.limits, settings.runtime, dry=True)
 
 
 def _session(
@@ -160,7 +162,7 @@ def _run(
 def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dataset: Dataset) -> TaskPlan:
     """Plan a task; an image that is not the ledger's is refused, and the refusal is evidence too."""
     try:
-        return make_plan(task, session, dataset, settings.limits)
+        return make_plan(task, session, dataset, settings.limits, settings.runtime)
     except IntegrityError as error:
         refuse(session, task.id, error)
         raise

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
-from executor.image.check import check_image, check_local, evidence_of, obtain
+from executor.image.check import check_local, obtain
+from executor.image.comparison import check_image, evidence_of
 from executor.launch.session import NodeSession
 from executor.sandbox.profile import Limits, Profile
+from executor.sandbox.support import check_engine
 from protocol.agreement.image import Image
 from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
@@ -107,7 +109,13 @@ def find_next_task(session: NodeSession) -> NextTask | None:
 
 
 def make_plan(
-    task: NextTask, session: NodeSession, dataset: Dataset, limits: Limits, *, dry: bool = False
+    task: NextTask,
+    session: NodeSession,
+    dataset: Dataset,
+    limits: Limits,
+    runtime: str = "",
+    *,
+    dry: bool = False,
 ) -> TaskPlan:
     """Check data, state and image against the task, the image last because it may have to be pulled.
 
@@ -121,11 +129,10 @@ def make_plan(
             f"{dataset.path} has columns of schema {dataset.schema.digest}, the process agreed on {wanted}",
         )
     state = _state(task, session)
-    if dry:
-        check_local(session.client, task.image)
-    else:
-        obtain(session.client, task.image, network=session.network)
-    profile = Profile.for_image(session.client, task.image.image_id, limits, has_state=state is not None)
+    check_engine(session.client, runtime)  # before a pull, which may take its time
+    find = check_local if dry else obtain
+    local = find(session.client, task.image, network=session.network)
+    profile = Profile.for_image(session.client, local, limits, state is not None, runtime)
     return TaskPlan(task, dataset, session.store.salt(), state, profile)
 
 

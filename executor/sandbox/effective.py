@@ -20,13 +20,17 @@ READ = {
     "NanoCpus", "NetworkMode", "PidMode", "PidsLimit", "Privileged", "ReadonlyPaths", "ReadonlyRootfs",
     "RestartPolicy", "SecurityOpt", "ShmSize", "Tmpfs", "UTSMode", "Ulimits",
 }  # fmt: skip
-# The daemon's own choice, the same for all its containers: no request of ours names it.
+# The daemon's own choice, unless one was asked for; then it is compared.
 DAEMONS_CHOICE = {"Runtime"}
 
 
 def check_effective(profile: Profile, inspected: Mapping[str, Any]) -> None:
     """Return if the created container is what the profile says, or name every field that is not."""
-    differing = differences(profile.to_record(), effective(inspected))
+    # By this engine's name for the image that was checked, and by no other.
+    expected, found = {**profile.to_record(), "image_id": profile.image}, effective(inspected)
+    if profile.runtime:
+        found["runtime"] = inspected["HostConfig"].get("Runtime")
+    differing = differences(expected, found)
     if differing:
         raise SandboxError(
             "SANDBOX_MISMATCH",

@@ -12,6 +12,7 @@ from typing import Any, Self
 from docker import DockerClient
 
 from executor.errors import SandboxError
+from executor.image.local import LocalImage
 from executor.sandbox import support
 from executor.sandbox.calls import calling
 from protocol import canonical
@@ -69,30 +70,41 @@ class Profile:
     has_state: bool = False
     environment: tuple[str, ...] = ()
     """The image's own environment, which the container gets unchanged and to which nothing is added."""
+    runtime: str = ""
+    """The engine's runtime that was asked for, such as runsc; empty for the one that the engine prefers."""
+    called: Digest | None = None
+    """What this engine calls the checked image, where that is not its id; no part of the record."""
 
     @classmethod
     def for_image(
-        cls, client: DockerClient, image_id: Digest, limits: Limits | None = None, has_state: bool = False
+        cls,
+        client: DockerClient,
+        local: LocalImage,
+        limits: Limits | None = None,
+        has_state: bool = False,
+        runtime: str = "",
     ) -> Self:
         """Read from the engine what the image declares; refuse an engine that cannot keep the profile."""
-        support.check_engine(client)
+        support.check_engine(client, runtime)
         with calling("describe the image"):
             api: Any = client.api
-            image = api.inspect_image(str(image_id))
+            image = api.inspect_image(str(local.called))
         declared = image.get("Config") or {}
         profile = cls(
-            image_id,
+            local.image_id,
             limits or Limits(),
             masked_volumes(declared.get("Volumes") or {}),
             has_state,
             tuple(declared.get("Env") or ()),
+            runtime,
+            local.called,
         )
         try:
             canonical.encode(profile.to_record())
         except EncodingError as error:
             raise SandboxError(
                 "SANDBOX_IMAGE",
-                f"the environment or a volume of image {image_id} is no plain text: {error.cause}",
+                f"the environment or a volume of image {local.image_id} is no plain text: {error.cause}",
             ) from error
         return profile
 
@@ -135,7 +147,14 @@ class Profile:
             "auto_remove": False,
             "init": False,
             "others": [],
+            # Only if one was asked for: without, the record is the same whatever the engine prefers.
+            **({"runtime": self.runtime} if self.runtime else {}),
         }
+
+    @property
+    def image(self) -> str:
+        """What the container is created by."""
+        return str(self.called or self.image_id)
 
     @cached_property
     def digest(self) -> Digest:

@@ -42,7 +42,7 @@ def body(profile: Profile, sources: Mapping[str, str], labels: Mapping[str, str]
     """Return the body of the engine's `create`."""
     limits = profile.limits
     return {
-        "Image": str(profile.image_id),
+        "Image": profile.image,
         "Entrypoint": list(ENTRY_POINT),
         "Cmd": None,
         "User": USER,
@@ -86,6 +86,7 @@ def body(profile: Profile, sources: Mapping[str, str], labels: Mapping[str, str]
             "RestartPolicy": {"Name": "no"},
             "AutoRemove": False,
             "Init": False,
+            **({"Runtime": profile.runtime} if profile.runtime else {}),
         },
     }
 

@@ -18,10 +18,14 @@ LIMITS = {
 SECCOMP = ("name=seccomp,profile=default", "name=seccomp,profile=builtin")
 
 
-def check_engine(client: DockerClient) -> None:
-    """Return if the engine enforces every limit of the profile; otherwise name what it cannot do."""
+def check_engine(client: DockerClient, runtime: str = "") -> None:
+    """Return if the engine enforces every limit and has the runtime; otherwise name what it cannot do."""
     with asking("describe itself"):
-        lacking = missing(client.info())
+        information = client.info()
+    lacking = missing(information)
+    if runtime and runtime not in (information.get("Runtimes") or {}):
+        known = ", ".join(sorted(information.get("Runtimes") or {})) or "none"
+        lacking.append(f"run containers by {runtime!r}: its runtimes are {known}")
     if lacking:
         raise SandboxError(
             "SANDBOX_UNSUPPORTED",

@@ -9,6 +9,7 @@ import pytest
 from docker import DockerClient
 from support.launching import learner_image, published, write_rows
 from support.network import done
+from support.second_engine import choose
 
 from executor.engine import engine
 from protocol.digest import Digest
@@ -16,6 +17,7 @@ from protocol.digest import Digest
 # The files that take longest begin first, so that none of them is still going on when all others have ended.
 LONGEST_FIRST = (
     "test_network_life",
+    "test_engines",
     "test_hfc",
     "test_experiment_paper",
     "test_network_crashes",
@@ -35,8 +37,9 @@ LONGEST_FIRST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the files into that order; within a file the order stays."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring the files into that order, their tests as they are; leave out engines that are not meant."""
+    choose(config, items)
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

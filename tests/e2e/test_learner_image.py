@@ -10,6 +10,7 @@ from support.memory.broker_double import HangUpError, serving
 from support.memory.scene import SEED, Scene, refusing
 from support.network import PROJECT
 
+from executor.image.local import LocalImage
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
 from protocol.broker.messages import Request, Verb
@@ -26,7 +27,7 @@ def run(docker_client: DockerClient, learner_id: Digest, tmp_path: Path) -> Any:
         for path in (rows, state) if has_state else (rows,):
             path.chmod(0o444)
         mounts = Mounts(rows, state if has_state else None, socket)
-        profile = Profile.for_image(docker_client, learner_id, Limits(), has_state)
+        profile = Profile.for_image(docker_client, LocalImage(learner_id, learner_id), Limits(), has_state)
         with serving(tmp_path, scene.answer) as broker:
             socket.chmod(0o666)
             labels = {"attestree.test": PROJECT}

@@ -15,6 +15,7 @@ from executor.cli import main
 from executor.data import load as load_rows
 from executor.experiment.files import write_files
 from executor.image.build import build
+from executor.image.local import LocalImages
 from executor.image.publish import ImagePublication, publish
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry
@@ -196,7 +197,9 @@ def reached(process: str, status: str, organisation: str = "org1") -> None:
 def published(client: DockerClient, name: str, image: Digest) -> str:
     """Publish an image under the version that its id gives it; returns NAME:VERSION."""
     wanted = ImagePublication.of(Reference.parse(name), image, ImageRegistry.of_network(Network.load()))
-    publish(client, ledger("org1", "data-scientist").images, wanted, lambda _: None)
+    local = LocalImages(client).find(str(image))
+    assert local is not None, image
+    publish(client, ledger("org1", "data-scientist").images, wanted, local, lambda _: None)
     return f"{wanted.name}:{wanted.version}"
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from docker import DockerClient
 from docker.errors import ImageNotFound
 
+from executor.image.local import LocalImage, LocalImages
 from executor.sandbox.container import Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
-from protocol.digest import Digest
 from support.channel import unique
 from support.images import one_at_a_time
 from support.network import PROJECT, ROOT, done
@@ -52,6 +52,13 @@ def build(client: DockerClient, dockerfile: str, argument: str, base: str) -> st
                 seconds=600, DOCKER_BUILDKIT="0",
             )  # fmt: skip
     return tag
+
+
+def local(client: DockerClient, reference: str) -> LocalImage:
+    """The image that the engine must have under a name."""
+    found = LocalImages(client).find(reference)
+    assert found is not None, reference
+    return found
 
 
 @dataclass
@@ -119,12 +126,12 @@ class Ran:
 class Sandboxes:
     """Runs behaviours of one image; its containers have a label that no other test's have."""
 
-    def __init__(self, client: DockerClient, image_id: Digest, folder: Path) -> None:
-        self.client, self.image_id, self.folder = client, image_id, folder
+    def __init__(self, client: DockerClient, image: LocalImage, folder: Path) -> None:
+        self.client, self.image, self.folder = client, image, folder
         self.labels = {"attestree.test": f"{PROJECT}-{unique('sandbox')}"}
 
     def profile(self, limits: Limits = SMALL, has_state: bool = True) -> Profile:
-        return Profile.for_image(self.client, self.image_id, limits, has_state)
+        return Profile.for_image(self.client, self.image, limits, has_state)
 
     def mounts(self, behaviour: str, has_state: bool = True, **asked: Any) -> Mounts:
         rows, state = self.folder / "rows", self.folder / "state"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from docker import DockerClient
-from support.sandboxes import Sandboxes, build, python_base
+from support.sandboxes import Sandboxes, build, local, python_base
 
 from executor.engine import engine
+from executor.image.local import LocalImage
 from executor.sandbox.container import reap
-from protocol.digest import Digest
 
 
 @pytest.fixture(scope="session")
@@ -25,18 +25,17 @@ def hostile_tag(client: DockerClient, network: None) -> str:
 
 
 @pytest.fixture(scope="session")
-def hostile(client: DockerClient, hostile_tag: str) -> Digest:
-    return Digest.parse(str(client.images.get(hostile_tag).id))
+def hostile(client: DockerClient, hostile_tag: str) -> LocalImage:
+    return local(client, hostile_tag)
 
 
 @pytest.fixture(scope="session")
-def surprising(client: DockerClient, hostile_tag: str) -> Digest:
-    tag = build(client, "Surprising.Dockerfile", "PROBE", hostile_tag)
-    return Digest.parse(str(client.images.get(tag).id))
+def surprising(client: DockerClient, hostile_tag: str) -> LocalImage:
+    return local(client, build(client, "Surprising.Dockerfile", "PROBE", hostile_tag))
 
 
 @pytest.fixture
-def sandboxes(client: DockerClient, hostile: Digest, tmp_path: Path) -> Iterator[Sandboxes]:
+def sandboxes(client: DockerClient, hostile: LocalImage, tmp_path: Path) -> Iterator[Sandboxes]:
     tmp_path.chmod(0o700)
     made = Sandboxes(client, hostile, tmp_path)
     yield made

@@ -15,10 +15,11 @@ import pytest
 from docker import DockerClient
 from support.channel import unique
 from support.network import containers, done
-from support.sandboxes import SMALL, Sandboxes, broker, python_base
+from support.sandboxes import SMALL, Sandboxes, broker, local, python_base
 
 from executor.engine import engine
 from executor.errors import EngineError, SandboxError
+from executor.image.local import LocalImage
 from executor.sandbox.profile import ENTRY_POINT, Profile
 from protocol.digest import Digest
 
@@ -26,14 +27,14 @@ NO_CAPABILITY = "0000000000000000"
 
 
 @pytest.fixture(scope="module")
-def seen(client: DockerClient, hostile: Digest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def seen(client: DockerClient, hostile: LocalImage, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What a well-behaved program finds inside, asked once."""
     folder = tmp_path_factory.mktemp("seen")
     return Sandboxes(client, hostile, folder).told("report", list=["/attestree", "/tmp"])
 
 
 @pytest.fixture(scope="module")
-def attempts(client: DockerClient, hostile: Digest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def attempts(client: DockerClient, hostile: LocalImage, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What came of every way out that a hostile program tries, asked once."""
     name = unique("attestree")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -196,7 +197,7 @@ def test_f7_f13_memory_hog_is_told_apart(sandboxes: Sandboxes) -> None:
 
 
 def test_a10_what_an_image_declares_is_overridden(
-    client: DockerClient, surprising: Digest, tmp_path: Path
+    client: DockerClient, surprising: LocalImage, tmp_path: Path
 ) -> None:
     sandboxes = Sandboxes(client, surprising, tmp_path)
     profile = sandboxes.profile()
@@ -218,14 +219,14 @@ def test_a10_what_an_image_declares_is_overridden(
 
 
 def test_a10_image_without_the_learner_is_refused(client: DockerClient, tmp_path: Path) -> None:
-    base = Digest.parse(done("docker", "image", "inspect", "--format", "{{.Id}}", python_base()).strip())
+    base = local(client, python_base())
     with pytest.raises(SandboxError, match=r"SANDBOX_REFUSED.*learner"):
         Sandboxes(client, base, tmp_path).run("report")
 
 
 def test_image_that_is_not_there_is_not_pulled(client: DockerClient) -> None:
     with pytest.raises(EngineError, match="IMAGE_UNAVAILABLE"):
-        Profile.for_image(client, Digest(bytes(32)))
+        Profile.for_image(client, LocalImage(Digest(bytes(32)), Digest(bytes(32))))
 
 
 # --- B8: the key

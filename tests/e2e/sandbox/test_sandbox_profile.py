@@ -8,17 +8,17 @@ from support.channel import unique
 from support.sandboxes import Sandboxes, broker
 
 from executor.errors import EngineError, SandboxError
+from executor.image.local import LocalImage
 from executor.sandbox.container import Container, Mounts, reap
 from executor.sandbox.effective import check_effective, effective
 from executor.sandbox.profile import Limits
 from executor.sandbox.request import body
-from protocol.digest import Digest
 
 
 def test_profile_is_what_the_engine_made_on_two_hosts_paths(
     sandboxes: Sandboxes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    elsewhere = Sandboxes(sandboxes.client, sandboxes.image_id, tmp_path_factory.mktemp("elsewhere"))
+    elsewhere = Sandboxes(sandboxes.client, sandboxes.image, tmp_path_factory.mktemp("elsewhere"))
     digests = set()
     for place in (sandboxes, elsewhere):
         with broker(place.folder / "broker.sock"):
@@ -103,10 +103,10 @@ def test_container_that_differs_from_the_profile_is_refused(sandboxes: Sandboxes
         check_effective(profile, made.inspect())
 
 
-def test_a3_container_of_another_image_is_refused(sandboxes: Sandboxes, surprising: Digest) -> None:
+def test_a3_container_of_another_image_is_refused(sandboxes: Sandboxes, surprising: LocalImage) -> None:
     with broker(sandboxes.folder / "broker.sock"):
         profile, mounts = sandboxes.profile(), sandboxes.mounts("report")
-    request = body(profile, mounts.sources(), sandboxes.labels) | {"Image": str(surprising)}
+    request = body(profile, mounts.sources(), sandboxes.labels) | {"Image": str(surprising.called)}
     api: Any = sandboxes.client.api
     made = Container(sandboxes.client, api.create_container_from_config(request, unique("sandbox"))["Id"])
     with made, pytest.raises(SandboxError, match=r"SANDBOX_MISMATCH.*\bimage_id "):

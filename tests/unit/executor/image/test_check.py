@@ -12,7 +12,9 @@ from docker.errors import ImageNotFound
 
 from executor.errors import EngineError, IntegrityError
 from executor.exits import ENGINE_UNREACHABLE, IMAGE_INTEGRITY, exit_code
-from executor.image.check import check_image, check_local, evidence_of, obtain
+from executor.image.check import check_local, obtain
+from executor.image.comparison import check_image, evidence_of
+from executor.image.local import LocalImage
 from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import ImageState
 from protocol.digest import Digest
@@ -150,7 +152,7 @@ def test_an_engines_words_make_no_integrity_error() -> None:
     assert (caught.value.code, exit_code(caught.value)) == ("IMAGE_UNAVAILABLE", ENGINE_UNREACHABLE)
     # With the right image at hand, they keep nobody from running it either.
     engine = SpeakingEngine(OTHER)
-    assert obtain(engine, image(ONE, OTHER)) == str(OTHER)
+    assert obtain(engine, image(ONE, OTHER)).image_id == OTHER
 
 
 def test_a2_other_bytes_under_the_digest_are_found_by_hashing_them(registry: Any) -> None:
@@ -175,14 +177,15 @@ def test_a4_digests_that_were_swapped_are_told_as_that(registry: Any) -> None:
         assert "right way round" in caught.value.remedy
     right = image(Digest.of(MANIFEST), Digest.of(CONFIG), host)
     engine: Any = SpeakingEngine(Digest.of(CONFIG))
-    assert obtain(engine, right) == str(Digest.of(CONFIG))
+    assert obtain(engine, right).image_id == Digest.of(CONFIG)
 
 
 def test_a4_a_registry_cannot_make_a_sound_record_look_swapped(registry: Any) -> None:
     host, served = registry
     served |= {str(Digest.of(MANIFEST)): MANIFEST, str(Digest.of(CONFIG)): CONFIG}
     engine: Any = SpeakingEngine(Digest.of(CONFIG))
-    assert obtain(engine, image(Digest.of(MANIFEST), Digest.of(CONFIG), host)) == str(Digest.of(CONFIG))
+    right = image(Digest.of(MANIFEST), Digest.of(CONFIG), host)
+    assert obtain(engine, right) == LocalImage(right.image_id, right.image_id)
 
 
 def test_a4_equal_digests_are_refused_before_anything_is_pulled() -> None:
