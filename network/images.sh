@@ -2,7 +2,7 @@
 # Prints what the build of an image starts from, after making or fetching it: the Python base, or a directory of wheels.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-for part in common tools images; do
+for part in common packages tools images; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
@@ -40,8 +40,7 @@ python_base() {
   if [ "$(choose_images "${mode:-auto}")" = build ]; then
     build_python_base
   else
-    image_exists "$image" || quietly "docker pull $image" docker pull "$image" || die "$FAILED" "no image $image" \
-      "the container registry did not serve it" "check the connection and try again"
+    official "$image"
     echo "$image"
   fi
 }

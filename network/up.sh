@@ -3,7 +3,7 @@
 # changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-for part in common tools prerequisites checks images identities services channel chaincode; do
+for part in common packages tools prerequisites checks images identities services channel chaincode; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done

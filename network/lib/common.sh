@@ -136,44 +136,6 @@ require_name() {
     "names are lower-case letters, digits and hyphens, a letter first, 63 at most" "choose another name"
 }
 
-# install_debian WHAT PACKAGE...: on Debian, as root; elsewhere it says what to install.
-install_debian() {
-  local what=$1
-  shift
-  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    die "$FAILED" "$what is missing" "this machine is not Debian, or you are not root" "install: $*"
-  fi
-  say "$what: installing Debian packages $*"
-  quietly "apt-get update" apt-get update
-  quietly "apt-get install $*" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" ||
-    die "$FAILED" "$what was not installed" "apt-get said the above" "install by hand: $*"
-}
-
-# own_apt FOLDER SUITE: a configuration of apt for packages that are unpacked and never installed; mirror and keys are Debian's.
-own_apt() {
-  local keys=/usr/share/keyrings/debian-archive-keyring.gpg
-  { [ -f "$keys" ] && command -v apt-get >/dev/null; } || die "$FAILED" "no packages of Debian $2"     "$keys or apt-get is missing" "install debian-archive-keyring, or use a Debian host"
-  mkdir -p "$1"/{state/lists/partial,cache/archives/partial}
-  : >"$1/state/status"
-  printf 'deb [signed-by=%s] %s %s main\n' "$keys" "$(debian_mirror)" "$2" >"$1/sources.list"
-  cat >"$1/apt.conf" <<EOF
-Dir::Etc::sourcelist "$1/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::State "$1/state";
-Dir::State::status "$1/state/status";
-Dir::Cache "$1/cache";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-EOF
-}
-
-# debian_mirror: the mirror from which the host's own apt has Debian's packages, or Debian's own.
-debian_mirror() {
-  # shellcheck disable=SC2016  # for apt to fill in
-  apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 2>/dev/null | head -n 1 | sed 's:/*$::' | grep . ||
-    echo http://deb.debian.org/debian
-}
-
 # lock_network: one up.sh or down.sh at a time for each network; the lock falls with the script. up.sh --fresh runs down.sh
 # within its own lock.
 lock_network() {

@@ -14,12 +14,38 @@ alone_with() {
     "it holds $CACHE/locks/${1//\//-}" "end it, then run the command again"
 }
 
+# pinned IMAGE: the digest that this machine got for an official image the first time; nothing before that.
+pinned() {
+  [ ! -f "$CACHE/official-images" ] || awk -v image="$1" '$1 == image { print $2; exit }' "$CACHE/official-images"
+}
+
+# by_pin IMAGE: how to pull it: by its digest, once that is known, so that nobody can serve another under the version.
+by_pin() {
+  local digest
+  digest=$(pinned "$1")
+  if [ -n "$digest" ]; then echo "${1%:*}@$digest"; else echo "$1"; fi
+}
+
+# official IMAGE: makes an official image available under its name, and always the same one.
+official() {
+  local image=$1 name digest
+  name=$(by_pin "$image")
+  image_exists "$name" || quietly "docker pull $name" docker pull "$name" || die "$FAILED" "no image $name" \
+    "the container registry did not serve it" "check the connection, or use --images build"
+  if [ "$name" != "$image" ]; then
+    docker tag "$name" "$image"
+    return 0
+  fi
+  digest=$(docker image inspect --format '{{range .RepoDigests}}{{println .}}{{end}}' "$image" | sed -n "s|^.*${image%:*}@||p" | head -n 1)
+  [ -z "$digest" ] || echo "$image $digest" >>"$CACHE/official-images"
+}
+
 # choose_images auto|official|build: prints official or build.
 choose_images() {
   case $1 in
     official | build) echo "$1" ;;
     auto)
-      if image_exists "$OFFICIAL_PEER" || timeout 300 docker pull --quiet "$OFFICIAL_PEER" >/dev/null 2>&1; then
+      if image_exists "$OFFICIAL_PEER" || timeout 300 docker pull --quiet "$(by_pin "$OFFICIAL_PEER")" >/dev/null 2>&1; then
         say "images: a container registry answers, using the official images"
         echo official
       else
@@ -35,10 +61,7 @@ prepare_images() {
   local peer orderer ca registry base image
   if [ "$1" = official ]; then
     peer=$OFFICIAL_PEER orderer=$OFFICIAL_ORDERER ca=$OFFICIAL_CA registry=$OFFICIAL_REGISTRY base=$OFFICIAL_PYTHON
-    for image in "$peer" "$orderer" "$ca" "$registry" "$base"; do
-      image_exists "$image" || quietly "docker pull $image" docker pull "$image" || die "$FAILED" "no image $image" \
-        "the container registry did not serve it" "check the connection, or use --images build"
-    done
+    for image in "$peer" "$orderer" "$ca" "$registry" "$base"; do official "$image"; done
   else
     peer=$(build_scratch_image peer)
     orderer=$(build_scratch_image orderer)
@@ -111,9 +134,10 @@ build_python_base() {
     say "python base: installing Debian $DEBIAN_SUITE with debootstrap (once, about a minute)"
     [ "$(id -u)" = 0 ] || die "$FAILED" "no Python base image" \
       "no container registry answers, and debootstrap needs root" "run as root once, or connect to a registry"
-    command -v debootstrap >/dev/null || install_debian "debootstrap, for the Python base image" debootstrap
+    command -v debootstrap >/dev/null || install_packages debootstrap "debootstrap, for the Python base image" "debootstrap and Debian's keys"
     work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
-    quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
+    [ -f "$DEBIAN_KEYS" ] || install_packages debootstrap "Debian's keys, for the Python base image" "debian-archive-keyring"
+    quietly debootstrap debootstrap --force-check-gpg --keyring="$DEBIAN_KEYS" --variant=minbase --include=python3,python3-venv,ca-certificates \
       "$DEBIAN_SUITE" "$work/root" ||
       die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
@@ -124,6 +148,9 @@ build_python_base() {
   quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$image"
 }
 
+# python_with_pip: the environment's own where there is one; the system's may come without pip.
+python_with_pip() { if [ -x "$ROOT/.venv/bin/pip" ]; then echo "$ROOT/.venv/bin/python"; else echo python3; fi; }
+
 # wheels PART: prints a directory with every locked wheel of requirements/PART.txt for the images' Python.
 wheels() {
   local part=$1 target work machine
@@ -133,7 +160,7 @@ wheels() {
     mkdir -p "$CACHE/wheels"
     work=$(mktemp -d "$CACHE/wheels/.loading.XXXXXX")
     say "$part: downloading locked wheels"
-    quietly "pip download" python3 -m pip download --quiet --require-hashes --only-binary=:all: --no-deps \
+    quietly "pip download" "$(python_with_pip)" -m pip download --quiet --require-hashes --only-binary=:all: --no-deps \
       --implementation cp --python-version 3.11 --platform "manylinux_2_28_$machine" --platform "manylinux_2_17_$machine" \
       --platform "manylinux2014_$machine" --dest "$work" -r "$ROOT/requirements/$part.txt" ||
       die "$FAILED" "wheels of $part" "pip said the above" "check that the Python package index can be reached"

@@ -10,9 +10,20 @@ prepare_machine() {
 
 # --- Python -------------------------------------------------------------------------------------------------------
 
-python_is_new_enough() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
+# python_program: a Python new enough to make the environment with; python3 itself where it is.
+python_program() {
+  local candidate
+  for candidate in python3 python3.13 python3.12 python3.11; do
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
 has_compiler() {
-  command -v cc && python3 -c 'import pathlib, sysconfig, sys
+  local python
+  python=$(python_program) && command -v cc && "$python" -c 'import pathlib, sysconfig, sys
 sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())'
 }
 # The environment's own interpreter counts, not the one that the caller's PATH happens to find.
@@ -25,11 +36,11 @@ sources_of_extensions() { find setup.py learning -name '*.c' -o -name setup.py |
 
 python_environment() {
   environment_is_current && return 0
-  python_is_new_enough >/dev/null 2>&1 || install_debian "Python" python3 python3-venv
-  has_compiler >/dev/null 2>&1 || install_debian "the C compiler for the tree kernel" gcc libc6-dev python3-dev
+  python_program >/dev/null || install_packages python "Python 3.11" "Python 3.11 or newer with venv"
+  has_compiler >/dev/null 2>&1 || install_packages compiler "the C compiler for the tree kernel" "a C compiler and Python's headers"
   say "python: installing the locked packages into .venv"
   "$ROOT/.venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-    python3 -m venv --clear "$ROOT/.venv"
+    "$(python_program)" -m venv --clear "$ROOT/.venv"
   install_locked || die "$FAILED" "the locked packages were not installed" "pip said the above" \
     "check that the Python package index can be reached"
   quietly "install of attestree itself" "$ROOT/.venv/bin/python" -m pip install --disable-pip-version-check --no-deps \
@@ -63,13 +74,52 @@ bytecode_store() { # PYTHON
 engine_answers() { docker version --format '{{.Server.Version}}'; }
 has_compose() { docker compose version; }
 
+# engine_suits: whether learners can run on the engine that answers; prints what is missing and why. The executor looks again, and
+# closer, before it builds, pushes or pulls anything.
+engine_suits() {
+  local about
+  case $(docker --version 2>/dev/null) in *[Pp]odman*) podman_lacks && return 1 ;; esac
+  case $(docker version --format '{{range .Server.Components}}{{.Name}},{{end}}' 2>/dev/null) in
+    *Podman*) podman_lacks && return 1 ;;
+  esac
+  about=$(docker info --format '{{.OperatingSystem}}|{{.MemoryLimit}} {{.SwapLimit}} {{.PidsLimit}} {{.CPUCfsQuota}}|{{.DriverStatus}}' \
+    2>/dev/null) || return 0
+  case $about in
+    "Docker Desktop"*)
+      echo "this is Docker Desktop, whose engine is in a virtual machine: a learner's rows and socket cannot be mounted there." \
+        "Install Docker in this system (docs/sandbox.md)"
+      return 1
+      ;;
+    *"|true true true true|"*) ;;
+    *)
+      echo "the engine does not limit memory, swap, processes and processors. Give it all cgroup controllers (docs/sandbox.md)"
+      return 1
+      ;;
+  esac
+  case $about in
+    *io.containerd.snapshotter*) store_is_known || {
+      echo "the engine keeps images in containerd's store and is older than Docker 26. Update it, or set" \
+        '"features": {"containerd-snapshotter": false} in daemon.json'
+      return 1
+    } ;;
+  esac
+}
+podman_lacks() {
+  echo "this is Podman, which shares IPC, adds writable places and does not limit the log, so a task's sandbox would not be what" \
+    "the ledger says. Install Docker (docs/sandbox.md)"
+}
+store_is_known() { printf '%s\n' 1.45 "$(docker version --format '{{.Server.APIVersion}}')" | sort -CV; }
+
 docker_engine() {
-  engine_answers >/dev/null 2>&1 && return 0
+  if engine_answers >/dev/null 2>&1; then
+    engine_suits >/dev/null || say "docker: the network can run, learners cannot: $(engine_suits)"
+    return 0
+  fi
   case $(engine_answers 2>&1) in *"permission denied"*) die "$DOCKER_UNREACHABLE" "no permission on the Docker socket" \
     "$(engine_answers 2>&1)" "sudo usermod -aG docker \$USER, then log in again" ;; esac
   [ -z "${DOCKER_HOST:-}" ] || die "$DOCKER_UNREACHABLE" "the Docker engine at $DOCKER_HOST does not answer" \
     "$(engine_answers 2>&1)" "start it, or unset DOCKER_HOST: scripts/bootstrap starts an engine on this host"
-  command -v dockerd >/dev/null || install_debian "the Docker engine" docker.io iptables
+  command -v dockerd >/dev/null || install_packages engine "the Docker engine" "Docker 20.10 or newer"
   start_engine
 }
 
@@ -103,6 +153,10 @@ gone() { [ ! -d "/proc/$1" ]; }
 
 compose_plugin() {
   has_compose >/dev/null 2>&1 && return 0
+  if [ -n "$(packages compose)" ] && [ "$(id -u)" = 0 ]; then
+    install_packages compose "Docker Compose" "Docker Compose v2"
+    has_compose >/dev/null 2>&1 && return 0
+  fi
   say "docker compose: installing v$COMPOSE_VERSION for this user"
   local built plugins=${DOCKER_CONFIG:-$HOME/.docker}/cli-plugins
   built=$(tools compose-plugin)

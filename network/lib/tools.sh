@@ -74,13 +74,30 @@ build_compose-plugin() { # GO TARGET
     -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=v$COMPOSE_VERSION" github.com/docker/compose/v2/cmd)
 }
 
+# The engine of `scripts/engine 29`. Its runc is a module of its own, because moby asks for versions of modules that runc 1.3 does not
+# take, and it filters system calls by libseccomp, whose static library comes from Debian's package.
+build_engine() { # GO TARGET
+  local seccomp=$2/.seccomp library
+  own_apt "$seccomp/apt" "$DEBIAN_SUITE"
+  (cd "$seccomp" && export APT_CONFIG=$seccomp/apt/apt.conf && apt-get update && apt-get download libseccomp-dev &&
+    dpkg-deb --extract libseccomp-dev_*.deb root) || return 1
+  library=$(find "$seccomp/root" -name libseccomp.pc -printf '%h')
+  (cd "$ROOT/network/engine/runc" && CGO_ENABLED=1 GOFLAGS=-mod=readonly PKG_CONFIG_PATH=$library \
+    PKG_CONFIG_SYSROOT_DIR=$seccomp/root "$1" build -p 2 -trimpath -tags "seccomp netgo osusergo" -o "$2/" \
+    -ldflags "-s -w -linkmode external -extldflags -static -X main.version=$RUNC_VERSION" tool) || return 1
+  (cd "$ROOT/network/engine" && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$1" build -p 2 -trimpath -o "$2/" \
+    -tags "no_btrfs no_devmapper exclude_graphdriver_btrfs exclude_graphdriver_zfs" \
+    -ldflags "-s -w -X github.com/moby/moby/v2/dockerversion.Version=$MOBY_VERSION" tool) || return 1
+  rm -rf "$seccomp"
+}
+
 build_helpers() { # GO TARGET
   (cd "$ROOT/network/helpers" && CGO_ENABLED=0 "$1" build -trimpath -ldflags "-s -w" -o "$2/" ./...)
 }
 
 # Computed once, when this file is read: the scripts ask for these directories all the time.
 declare -A TOOLS
-for module in fabric fabric-ca registry compose-plugin helpers; do
+for module in fabric fabric-ca registry compose-plugin helpers engine; do
   TOOLS[$module]=$CACHE/tools/$module-$(tools_key "$module")
 done
 unset module

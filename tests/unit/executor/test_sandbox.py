@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def test_record_holds_no_path_name_or_time_of_the_host() -> None:
         Profile(IMAGE, volumes=("/data",)),
         Profile(IMAGE, has_state=True),
         Profile(IMAGE, environment=("A=1",)),
+        Profile(IMAGE, runtime="runsc"),
     ],
 )
 def test_everything_in_a_profile_moves_its_digest(other: Profile) -> None:
@@ -129,6 +131,45 @@ def test_later_engine_may_hide_more_and_leave_new_settings_empty() -> None:
     }
     altered["HostConfig"]["Runtime"] = "crun"
     check_effective(PROFILE, altered)
+
+
+def test_what_an_engine_calls_the_image_is_no_part_of_the_record() -> None:
+    by_manifest = replace(PROFILE, called=Digest(b"\xcd" * 32))
+    assert by_manifest.digest == PROFILE.digest
+    assert body(by_manifest, SOURCES, {})["Image"] == str(by_manifest.called)
+
+
+def test_a1_a_container_must_be_of_the_checked_manifest_and_of_no_other_name() -> None:
+    """Where an engine calls images by manifest, not even the ledger's id is another name for it."""
+    by_manifest = replace(PROFILE, called=Digest(b"\xcd" * 32))
+    check_effective(by_manifest, RECORDED | {"Image": str(by_manifest.called)})
+    for other in (str(PROFILE.image_id), "sha256:" + "ef" * 32):
+        with pytest.raises(SandboxError, match=r"SANDBOX_MISMATCH.* image_id \("):
+            check_effective(by_manifest, RECORDED | {"Image": other})
+
+
+def test_a_runtime_that_is_asked_for_is_recorded_and_must_be_given() -> None:
+    asked = replace(PROFILE, runtime="runsc")
+    assert (asked.to_record()["runtime"], "runtime" in PROFILE.to_record()) == ("runsc", False)
+    assert body(asked, SOURCES, {})["HostConfig"]["Runtime"] == "runsc"
+    assert "Runtime" not in body(PROFILE, SOURCES, {})["HostConfig"]
+    given = copy.deepcopy(RECORDED)
+    for runtime in ("runc", None):
+        given["HostConfig"]["Runtime"] = runtime
+        with pytest.raises(SandboxError, match=r"SANDBOX_MISMATCH.* runtime \("):
+            check_effective(asked, given)
+    given["HostConfig"]["Runtime"] = "runsc"
+    check_effective(asked, given)
+
+
+def test_a_runtime_that_the_engine_does_not_have_is_refused_with_those_it_has() -> None:
+    class Client:
+        def info(self) -> dict[str, Any]:
+            return CAPABLE | {"Runtimes": {"runc": {}, "crun": {}}}
+
+    check_engine(Client(), "crun")  # type: ignore[arg-type]
+    with pytest.raises(SandboxError, match=r"SANDBOX_UNSUPPORTED.*'runsc': its runtimes are crun, runc"):
+        check_engine(Client(), "runsc")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

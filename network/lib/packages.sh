@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# Which packages of this machine's distribution bring what is needed, and their installation. Known: Debian 12 and 13, Ubuntu 22.04
+# and 24.04; a newer release is taken for the newest that is known.
+
+# distribution: ID and VERSION_ID of this machine's os-release.
+distribution() {
+  sed -n 's/^ID=//p; s/^VERSION_ID=//p' "${ATTESTREE_OS_RELEASE:-/etc/os-release}" 2>/dev/null | tr -d '"' | sort -r | paste -sd ' '
+}
+
+# packages python|compiler|engine|compose|debootstrap: the packages, one line; nothing where the distribution has none.
+packages() {
+  local known
+  known=$(distribution)
+  case "$1 $known" in
+    # Its python3 is 3.10; 3.11 is in universe.
+    "python ubuntu 22.04") echo python3.11 python3.11-venv ;;
+    "compiler ubuntu 22.04") echo gcc libc6-dev python3.11-dev ;;
+    "python debian"* | "python ubuntu"*) echo python3 python3-venv ;;
+    "compiler debian"* | "compiler ubuntu"*) echo gcc libc6-dev python3-dev ;;
+    # Up to Debian 12, and on Ubuntu, the docker command is part of docker.io.
+    "engine debian 12" | "engine ubuntu"*) echo docker.io iptables ;;
+    "engine debian"*) echo docker.io docker-cli iptables ;;
+    # Debian 12 has the first version of Compose alone, which does not serve.
+    "compose debian 12") ;;
+    "compose debian"*) echo docker-compose ;;
+    "compose ubuntu"*) echo docker-compose-v2 ;;
+    # Without Debian's keys, debootstrap would take packages that nobody signed.
+    "debootstrap ubuntu"*) echo debootstrap debian-archive-keyring ;;
+    "debootstrap debian"*) echo debootstrap ;;
+  esac
+}
+
+# how_to_install WHAT PACKAGES: what to type, for whoever asks.
+how_to_install() {
+  local sudo=""
+  [ "$(id -u)" = 0 ] || sudo="sudo "
+  if [ -n "$(packages "$1")" ]; then
+    echo "${sudo}apt-get install $(packages "$1")"
+  else
+    echo "install $2 by your system's means"
+  fi
+}
+
+# install_packages WHAT NAME ELSEWHERE: the packages of a part, as root; ELSEWHERE is what to look for on another distribution.
+install_packages() {
+  local found
+  found=$(packages "$1")
+  if [ -z "$found" ] || ! command -v apt-get >/dev/null; then
+    die "$FAILED" "$2 is missing" "packages are known for Debian and Ubuntu, and this is '$(distribution)'" "install: $3"
+  fi
+  [ "$(id -u)" = 0 ] || die "$FAILED" "$2 is missing" "only root can install packages" "$(how_to_install "$1" "$3")"
+  say "$2: installing the packages $found"
+  quietly "apt-get update" apt-get update
+  # shellcheck disable=SC2086  # several words
+  quietly "apt-get install $found" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $found ||
+    die "$FAILED" "$2 was not installed" "apt-get said the above" "install by hand: $found"
+}
+
+readonly DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# own_apt FOLDER SUITE: a configuration of apt for packages that are unpacked and never installed; mirror and keys are Debian's.
+own_apt() {
+  { [ -f "$DEBIAN_KEYS" ] && command -v apt-get >/dev/null; } || die "$FAILED" "no packages of Debian $2"     "$DEBIAN_KEYS or apt-get is missing" "install debian-archive-keyring, or use a Debian host"
+  mkdir -p "$1"/{state/lists/partial,cache/archives/partial}
+  : >"$1/state/status"
+  printf 'deb [signed-by=%s] %s %s main\n' "$DEBIAN_KEYS" "$(debian_mirror)" "$2" >"$1/sources.list"
+  cat >"$1/apt.conf" <<EOF
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State "$1/state";
+Dir::State::status "$1/state/status";
+Dir::Cache "$1/cache";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+EOF
+}
+
+# debian_mirror: the mirror from which the host's own apt has Debian's packages, or Debian's own.
+debian_mirror() {
+  # shellcheck disable=SC2016  # for apt to fill in
+  apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 2>/dev/null | head -n 1 | sed 's:/*$::' | grep . ||
+    echo http://deb.debian.org/debian
+}
