@@ -42,19 +42,20 @@ how_to_install() {
 }
 
 # install_packages WHAT NAME ELSEWHERE: the packages of a part, as root; ELSEWHERE is what to look for on another distribution.
-install_packages() {
+install_packages() (
   local found
   found=$(packages "$1")
   if [ -z "$found" ] || ! command -v apt-get >/dev/null; then
     die "$FAILED" "$2 is missing" "packages are known for Debian and Ubuntu, and this is '$(distribution)'" "install: $3"
   fi
   [ "$(id -u)" = 0 ] || die "$FAILED" "$2 is missing" "only root can install packages" "$(how_to_install "$1" "$3")"
+  alone_with "Debian packages"
   say "$2: installing the packages $found"
   quietly "apt-get update" apt-get update
   # shellcheck disable=SC2086  # several words
   quietly "apt-get install $found" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $found ||
     die "$FAILED" "$2 was not installed" "apt-get said the above" "install by hand: $found"
-}
+)
 
 readonly DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 
