@@ -25,8 +25,10 @@ USAGE: Rows = {
     "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
+    "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
+    "EVIDENCE_FILE": "Name a file that you may read, or a new one where you may write.",
     "EXPORT_EXISTS": "Choose another --out, or give --force.",
     "HFC_CHANGED": (
         "Let nobody else write there (chmod go-w), or remove it, so that it is made again from locked "
@@ -49,6 +51,7 @@ USAGE: Rows = {
     "IMAGE_REFERENCE": (
         "Write NAME:VERSION as `executor image list` shows it, for example attestree/learner:1.2.0."
     ),
+    "JUDGE_EVIDENCE": "Give --evidence with the owner's file, or --unopened if there is none.",
     "LAUNCH_NODE": {
         "": "Name one with --node, take all with --all-local, or name another --organisation.",
         "elsewhere": "Add --organisation {home}.",
@@ -82,6 +85,8 @@ DEADLINE: Rows = {
 }
 
 STATE: Rows = {
+    "REPLAY_DATA": "Run it on the host that has the node's directory, or give an auditor's --evidence.",
+    "REPLAY_TASK": "Choose a task that has shared or completed, and whose process has not changed under it.",
     "STATE_MISMATCH": {"file": "Restore the file from a backup."},
     "STATE_MISSING": "Restore the node's directory from a backup; without it the node can only leave.",
     "TASK_BUSY": "Let the other executor end, or wait until the task's time is over.",
@@ -285,6 +290,16 @@ BUNDLE: Rows = {
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
     "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
     "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
+}
+
+EVIDENCE: Rows = {
+    "EVIDENCE_FORMAT": "Ask the task's owner for the file again: `executor answer` writes it.",
+    "EVIDENCE_OPENS": "Ask the task's owner for what it committed to; the verdict on this is `unopened`.",
+    "EVIDENCE_OTHER": "Take the file whose SHA-256 the owner's answer names; ListChallenges shows it.",
+}
+
+REPLAY: Rows = {
+    "REPLAY_DIFFERS": "Look for other data or another state; without any, nobody ran the task as recorded.",
 }
 
 AUDIT: Rows = {
