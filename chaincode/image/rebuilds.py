@@ -49,8 +49,17 @@ class Rebuilds(LedgerContract):
         same = found == registered.image.image_id
         record = RebuildRecord(ImageVersion(name, version), organisation, found, same, provenance(ctx))
         write(ctx, key, record)
-        payload = {"name": name, "version": version, "image_id": str(found), "same": same}
-        self.announce(ctx, "ImageRebuilt", {**payload, "organisation": organisation})
+        self.announce(
+            ctx,
+            "ImageRebuilt",
+            {
+                "name": name,
+                "version": version,
+                "image_id": image_id,
+                "same": same,
+                "organisation": organisation,
+            },
+        )
         return record
 
     @evaluate
