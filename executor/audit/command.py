@@ -11,8 +11,8 @@ from executor.audit import errors as _errors  # noqa: F401 - defines the codes t
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.errors import BundleError
+from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
-from executor.audit.fabric.identity import fingerprint
 from executor.audit.files import read_statement, verify_file, write_text
 from executor.audit.subject_commands import COMMANDS, end_unless
 from executor.audit.text import show_verification

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from executor.audit.fabric.identity import Identity, Members, UntrustedError
+from executor.audit.fabric.certificates import UntrustedError
+from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, parse, policies, principal
+from executor.audit.fabric.organisation import Members
 
 MAX_DEPTH = 32
 _ROLE = principal.MSPRole
