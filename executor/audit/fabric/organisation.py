@@ -63,6 +63,18 @@ class Organisation:
             if self.unit_of.get(role)
         }
 
+    @classmethod
+    def of_roots(cls, msp_id: str, roots: Iterable[x509.Certificate]) -> "Organisation":
+        """Return the organisation that only its roots are known of, with the units that Fabric gives."""
+        found = msp_config.FabricMSPConfig(
+            name=msp_id, root_certs=[root.public_bytes(Encoding.PEM) for root in roots]
+        )
+        found.fabric_node_ous.enable = True
+        for role in ROLES:
+            unit = getattr(found.fabric_node_ous, f"{role}_ou_identifier")
+            unit.organizational_unit_identifier = role
+        return cls(msp_config.MSPConfig(config=found.SerializeToString()))
+
     def identify(self, pem: bytes) -> Identity:
         """Return the identity of a certificate, or raise if no single chain leads to a root."""
         certificate = read_certificate(pem)
