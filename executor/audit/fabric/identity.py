@@ -48,7 +48,7 @@ class Identity:
         """SHA-256 of the certificate."""
         return fingerprint(self.certificate)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The common name, which is the enrolment id at a Fabric CA."""
         found = self.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
@@ -87,15 +87,26 @@ class Identity:
 
     def signed(self, message: bytes, signature: bytes) -> bool:
         """Whether this key signed the message, with the lower of the two values of S."""
-        key = self.public_key
+        most = self._highest_s
         try:
-            if isinstance(key, Ed25519PublicKey):
-                key.verify(signature, message)
-                return True
-            order = ORDERS.get(key.curve.name) if isinstance(key, ec.EllipticCurvePublicKey) else None
-            if order is None or decode_dss_signature(signature)[1] > order >> 1:
+            if most is None:
+                return self._signed_otherwise(message, signature)
+            if decode_dss_signature(signature)[1] > most:
                 return False
-            key.verify(signature, message, _ECDSA)
+            self.public_key.verify(signature, message, _ECDSA)
         except (InvalidSignature, ValueError, UnsupportedAlgorithm):
             return False
+        return True
+
+    @cached_property
+    def _highest_s(self) -> int | None:
+        """The highest S of a signature on the key's curve; None where the key is on none that Fabric has."""
+        key = self.public_key
+        order = ORDERS.get(key.curve.name) if isinstance(key, ec.EllipticCurvePublicKey) else None
+        return None if order is None else order >> 1
+
+    def _signed_otherwise(self, message: bytes, signature: bytes) -> bool:
+        if not isinstance(self.public_key, Ed25519PublicKey):
+            return False
+        self.public_key.verify(signature, message)
         return True
