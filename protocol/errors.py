@@ -321,10 +321,14 @@ TABLE: dict[str, Code] = {
         "Make the consortium a majority of the channel, or have the collection defined.",
     ),
     "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
-    "TREES_GONE": Code(StateError, "Export models while the process keeps its trees; their digests stay."),
+    "TREES_GONE": Code(
+        StateError,
+        "Read trees and export models while the process keeps them (confidential_blocks); digests stay.",
+    ),
     "RECORD_UNVOUCHED": Code(
         StateError,
-        "Ask the organisation named; others wrote in its name, and its node cannot go on from there.",
+        "Ask the organisation named; others wrote in its name. Its node cannot go on from there, and a "
+        "change has to be asked for again.",
     ),
     "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
     "TASK_EXPIRED": Code(StateError, "Launch the task again: it gets a new key and the same inputs."),

@@ -33,6 +33,7 @@ _AS_THEY_ARE = (
     "estimator_format",
     "confidential",
     "confidential_blocks",
+    "change_quota",
 )
 
 

@@ -90,8 +90,17 @@ class ExecutionRecord(Proxy):
         )
 
     def digests(self, process: str, ids: Sequence[EstimatorId]) -> SharedDigests:
-        """Return the digests of up to 1000 estimators, and the ids of those that were never shared."""
-        return self._agreed(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
+        """Return the digests of estimators by id, and the ids of those that were never shared."""
+        parts = [
+            self._agreed(
+                SharedDigests, "Digests", process, [str(id_) for id_ in ids[first : first + MAX_PAGE]]
+            )
+            for first in range(0, len(ids), MAX_PAGE)
+        ]
+        return SharedDigests(
+            tuple(member for part in parts for member in part.estimators),
+            tuple(id_ for part in parts for id_ in part.missing),
+        )
 
     def initial_model(self, process: str) -> InitialRecord:
         """Return which model a process started from, and who had access to it at the start."""
