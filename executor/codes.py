@@ -68,6 +68,7 @@ USAGE: Rows = {
     "MODEL_OTHER": "Name the model that the file holds, or give its file.",
     "NETWORK_INCOMPLETE": "Run network/up.sh.",
     "NODE_BUSY": "Wait until it has ended.",
+    "PAPER_NODES": "Start the network with more: network/up.sh --nodes 20.",
     "ORGANISATION_UNKNOWN": "Choose one of {known}.",
     "SIMULATE_OPTIONS": _GIVE_ONE,
     "SOURCES_MISSING": "Run it in a clone that scripts/bootstrap made ready: images are built from sources.",
@@ -113,11 +114,13 @@ INTEGRITY: Rows = {
 # {tail} is what the learner printed last, or nothing.
 ROUND: Rows = {
     "EXECUTOR_FAULT": "Launch again; if it comes back, report it with the log of the launch.",
+    "FEDERATION_LAUNCH": "See what it said above; the same command goes on where it was.",
     "HOST_FAILED": "Free space, or correct the permissions, where the file is; then launch again.",
     "INTERRUPTED": "Launch again: the task begins anew.",
     "LEARNER_FAILED": "See why in its last lines; a launch begins the task anew.{tail}",
     "LEARNER_MEMORY": "Give it more with --memory.{tail}",
     "LEARNER_NO_RESULT": "Do not use this image: it does not keep to docs/formats/broker-v1.md.{tail}",
+    "PAPER_DIFFERS": "Look at the processes that are named with `executor audit process`.",
     "PROCESS_ABORTED": "Its record says by whom and why.",
 }
 
