@@ -17,6 +17,7 @@ from protocol.agreement.plan import Plan
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
+from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
 from protocol.ledger.changes import (
     AbortVote,
     AbsenceVote,
@@ -86,6 +87,10 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "refusal": (EXECUTION, RefusalRecord),
     "imageuse": (EXECUTION, ImageUseRecord),
     "taskkey": (EXECUTION, TaskKeyRecord),
+    "challenge": (EXECUTION, ChallengeRecord),
+    "answer": (EXECUTION, AnswerRecord),
+    "verdict": (EXECUTION, VerdictRecord),
+    "openchallenges": (EXECUTION, OpenChallenges),
     "model": (MODEL, ModelRecord),
     "access": (MODEL, AccessRecord),
     "tree": (MODEL, TreeRecord),
