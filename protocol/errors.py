@@ -288,6 +288,10 @@ TABLE: dict[str, Code] = {
         StateError,
         "Agree with executor process image, or let the node leave: nobody runs what it did not agree to.",
     ),
+    "IMAGE_UNATTESTED": Code(
+        StateError, "Have more organisations of the process build it: executor image attest NAME:VERSION."
+    ),
+    "IMAGE_REBUILT": Code(StateError, "Nothing is left to do: your organisation has said the same before."),
     "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
     "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
     "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),

@@ -160,6 +160,13 @@ def without_consent(_):
     return player.member.code(*player.call_open(0))
 
 
+def start_what_nobody_rebuilt(federation):
+    federation.create(changed("image_attestations", 2) | {"process": "rebuilt"})
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit("orchestration", "Accept", "rebuilt")
+    return federation.admin1.code("orchestration", "Start", "rebuilt")
+
+
 def let_leave(*nodes):
     def act(federation):
         for node in nodes:
@@ -309,6 +316,14 @@ TRIGGERS = {
             changed("steps", 0, "image", "image_id", DIGESTS[9]) | {"process": "other"},
         ),
     ),
+    "IMAGE_REBUILT": (
+        "running",
+        after(
+            lambda federation: federation.auditor2.submit("image", "Attest", *IMAGE, DIGESTS[2]),
+            lambda federation: federation.auditor2.code("image", "Attest", *IMAGE, DIGESTS[2]),
+        ),
+    ),
+    "IMAGE_UNATTESTED": ("running", start_what_nobody_rebuilt),
     "PROCESS_UNKNOWN": ("running", process("Get", of="absent")),
     "PROCESS_EXISTS": (
         "running",
