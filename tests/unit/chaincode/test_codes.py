@@ -355,6 +355,7 @@ TRIGGERS = {
     "RECORD_UNVOUCHED": ("opened", task_without_a_mark),
     "PROCESS_COLLECTION": ("running", create_for_a_minority),
     "TREES_CONFIDENTIAL": ("running", share_as_an_argument),
+    "HISTORY_DEPTH": ("running", process("History", 10, "1000", who="auditor1")),
     "TREES_GONE": ("running", tree_whose_time_is_over),
     "TASK_EXPIRED": ("opened", lambda player: player.share_code(time=player.federation.time + LATE)),
     "TASK_NOT_EXPIRED": ("opened", lambda player: player.member.code(EXECUTION, "Expire", P, "node01", 0)),
