@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from executor.audit.fabric.block import Block
+from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
-from executor.audit.fabric.identity import UntrustedError
 from executor.audit.fabric.messages import MalformedError
 from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, check_config_creator
 from executor.audit.fabric.validation import Judged, Validator

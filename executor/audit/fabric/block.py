@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from executor.audit.fabric.configuration import BLOCK_VALIDATION, Configuration
@@ -15,7 +16,7 @@ SIGNATURES, FLAGS, COMMIT_HASH = 0, 2, 4
 """The places of the block's metadata."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """One block, decoded."""
 
@@ -40,14 +41,14 @@ class Block:
             tuple(found.metadata.metadata),
         )
 
-    @property
+    @cached_property
     def header(self) -> bytes:
         """The header as it is hashed and signed: number and both hashes in ASN.1."""
         number = self.number.to_bytes(self.number.bit_length() // 8 + 1, "big")
         fields = _der(2, number) + _der(4, self.previous) + _der(4, self.data_hash)
         return _der(0x30, fields)
 
-    @property
+    @cached_property
     def hash(self) -> bytes:
         """SHA-256 of the header: what the next block names, and what pins a channel for block 0."""
         return hashlib.sha256(self.header).digest()
@@ -83,6 +84,10 @@ class Block:
 
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
+        return self._config_envelope
+
+    @cached_property
+    def _config_envelope(self) -> Any | None:
         if len(self.data) != 1:
             return None
         try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from executor.audit.fabric.identity import Members, Organisation, fingerprint
+from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.messages import (
     MalformedError,
     common,
@@ -19,6 +19,7 @@ from executor.audit.fabric.messages import (
     parse,
 )
 from executor.audit.fabric.ordering import Ordering
+from executor.audit.fabric.organisation import Members, Organisation
 from executor.audit.fabric.policy import MAX_DEPTH, Policies, Signed, signers
 
 ROOT = "Channel"
