@@ -1,18 +1,17 @@
 """A whole task on the channel in memory: the real relay, broker, store and learner, without an engine."""
 
 import errno
-import io
 import os
 import shutil
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from support.memory.federation import Federation
+from support.memory.launches import LearnerContainer
 from support.memory.learners import N_FEATURES, specification, table_of
 from support.memory.story import MemberTransport
 
@@ -28,9 +27,7 @@ from executor.launch.store import NodeStore
 from executor.launch.task_run import run_task
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
-from executor.sandbox.container import Outcome
 from learner import run as steps
-from learner.outcome import StopError
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
@@ -38,38 +35,6 @@ from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
 
 NODE = "node01"
-
-
-class LearnerContainer:
-    """Runs the real learner in a thread, where an engine would run it in a container."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.code = folder, 0
-
-    @classmethod
-    def create(cls, _client: object, _profile: object, mounts: Any, *_: object) -> Self:
-        return cls(mounts.rows.parent)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thread.join()
-
-    def start(self, key: bytearray) -> None:
-        self.thread = threading.Thread(target=self._run, args=(io.BytesIO(bytes(key)),))
-        key[:] = bytes(len(key))
-        self.thread.start()
-
-    def wait(self, seconds: float) -> Outcome:
-        self.thread.join(seconds)
-        return Outcome(self.code, False, False, "")
-
-    def _run(self, key: io.BytesIO) -> None:
-        try:
-            steps.run_task(self.folder, key, lambda _: None, lambda: None)
-        except StopError as stop:
-            self.code = stop.exit_code
 
 
 class LearnerKilledError(BaseException):
