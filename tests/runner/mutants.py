@@ -120,6 +120,25 @@ def guards(files: Sequence[str]) -> list[str]:
     return [*tests, *(f"--ignore={path}/{name}" for path in tests for name in LEFT_OUT)]
 
 
+def reach_of(made: Sequence[Mutated]) -> tuple[Path, dict[str, str]]:
+    """Return the file that keeps which test calls which function of these, and what each file of tests is.
+
+    What is known of a file of tests holds as long as neither it nor anything outside the tests has changed.
+    """
+    tracked = [name for name in _tracked() if not name.startswith("docs/")]
+    tests = [
+        name for name in tracked if name.startswith("tests/unit/") and Path(name).name.startswith("test_")
+    ]
+    around = hashlib.sha256()
+    for name in [*sorted({*tracked} - {*tests}), *sorted(one.file for one in made)]:
+        around.update(f"{name}\0".encode() + hashlib.sha256((ROOT / name).read_bytes()).digest())
+    wrapped = hashlib.sha256("\n".join(sorted(one.file for one in made)).encode()).hexdigest()
+    keys = {
+        name: hashlib.sha256(around.digest() + (ROOT / name).read_bytes()).hexdigest()[:32] for name in tests
+    }
+    return _MADE / f"reach-{wrapped[:32]}.json", keys
+
+
 def _mutated(file: str) -> Mutated:
     source = (ROOT / file).read_text()
     digest = hashlib.sha256(f"{version('mutmut')}\n{file}\n{source}".encode()).hexdigest()

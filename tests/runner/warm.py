@@ -8,6 +8,7 @@ tests: to import and collect them takes seconds, and most mutants die within a f
 
 1. Collect the tests. Nothing of the code has run then but what runs when it is imported.
 2. In forks: run every test once, without a change, and note which functions it calls and how long it takes.
+   This is kept for the next time; a file of tests is run again if it has changed.
 3. In a fork for each mutant: run the tests that call its function, the quick ones first, until one fails.
 """
 
@@ -50,11 +51,39 @@ class Known:
     wall: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What was known of tests at an earlier time, by the file that they are in and what it was then."""
+
+    kept: Path
+    keys: dict[str, str]
+
+    def read(self) -> dict[str, Known]:
+        """Return what still holds."""
+        files = json.loads(self.kept.read_text()) if self.kept.is_file() else {}
+        return {
+            test: Known(frozenset(functions), processor, wall)
+            for file, (key, tests) in files.items()
+            if self.keys.get(file) == key
+            for test, (functions, processor, wall) in tests.items()
+        }
+
+    def write(self, known: dict[str, Known]) -> None:
+        """Keep it, for the files that have a key."""
+        files: dict[str, tuple[str, dict[str, tuple[list[str], float, float]]]] = {}
+        for test, one in known.items():
+            file = test.partition("::")[0]
+            if file in self.keys:
+                told = (sorted(one.functions), one.processor, one.wall)
+                files.setdefault(file, (self.keys[file], {}))[1][test] = told
+        self.kept.write_text(json.dumps(files))
+
+
 class Warm:
     """A plugin of pytest that tries mutants where the tests would run."""
 
-    def __init__(self, mutants: Sequence[str], results: Path, jobs: int) -> None:
-        self.mutants, self.results, self.jobs = mutants, results, jobs
+    def __init__(self, mutants: Sequence[str], results: Path, jobs: int, reach: "Reach") -> None:
+        self.mutants, self.results, self.jobs, self.reach = mutants, results, jobs, reach
         self.failed = False
         self._shared: dict[object, set[str]] = {}
 
@@ -119,11 +148,14 @@ class Warm:
 
     def _learn(self, items: Sequence[pytest.Item]) -> dict[str, Known]:
         """Run every test once in forks, each its part, and return what is known of them."""
-        known: dict[str, Known] = {}
-        size = -(-len(items) // self.jobs)
+        known = self.reach.read()
+        unknown = [item for item in items if item.nodeid not in known]
+        size = -(-len(unknown) // self.jobs) or 1
         with Forks(self.jobs) as forks:
-            for first in range(0, len(items), size):
-                forks.start(Lesson(self, items[first : first + size], known))
+            for first in range(0, len(unknown), size):
+                forks.start(Lesson(self, unknown[first : first + size], known))
+        if unknown:
+            self.reach.write(known)
         return known
 
 
@@ -200,7 +232,8 @@ def main(plan: Path, results: Path) -> int:
     asked = json.loads(plan.read_text())
     set_mutant_under_test("stats")
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *asked["tests"]]
-    return int(pytest.main(options, plugins=[Warm(asked["mutants"], results, asked["jobs"])]))
+    reach = Reach(Path(asked["reach"]), asked["keys"])
+    return int(pytest.main(options, plugins=[Warm(asked["mutants"], results, asked["jobs"], reach)]))
 
 
 if __name__ == "__main__":

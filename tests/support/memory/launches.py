@@ -42,6 +42,10 @@ class LearnerContainer:
 
     @classmethod
     def create(cls, _client: object, _profile: object, mounts: Any, *_: object) -> Self:
+        # What is mounted is there, and all of it: an engine would make a directory of what is not.
+        laid_out = {path.name for path in mounts.rows.parent.iterdir()}
+        mounted = {path for path in (mounts.rows, mounts.state, mounts.socket) if path is not None}
+        assert {path.name for path in mounted} == laid_out
         return cls(mounts.rows.parent)
 
     def __enter__(self) -> Self:
@@ -148,6 +152,15 @@ class Host:
         """Type the command."""
         return CliRunner().invoke(main, ["launch", "--process", self.process, *map(str, options)])
 
+    def start_from(self, model: Any) -> None:
+        """Start a second process from a published model; from here on it is the host's."""
+        initial = {"process": model.process, "node": model.node, "digest": str(model.digest)}
+        second = {**specification_of(2), "process": "second", "initial_model": initial}
+        self.federation.process = self.federation.create(second)["process"]
+        for caller in (self.federation.admin1, self.federation.admin2):
+            caller.submit("orchestration", "Accept", "second")
+        self.federation.admin1.submit("orchestration", "Start", "second")
+
     @property
     def data(self) -> tuple[str, str]:
         """The option that names the rows of every node."""
@@ -163,12 +176,12 @@ def csv_of(table: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def federation_of(iterations: int) -> Any:
-    """A federation whose nodes wait for nobody and have the columns of these rows."""
+def specification_of(iterations: int) -> Any:
+    """A process whose nodes wait for nobody and have the columns of these rows."""
     made = specification(synchronous=False, iterations=iterations)
     parameters = {**made["steps"][0]["parameters"], "schema_digest": str(SCHEMA.digest)}
     made["steps"][0] |= {"parameters": parameters}
-    return Federation(made)
+    return made
 
 
 def fresh(iterations: int = 2) -> Any:
@@ -178,7 +191,7 @@ def fresh(iterations: int = 2) -> Any:
 
 @cache
 def _kept(iterations: int) -> Any:
-    return federation_of(iterations).snapshot()
+    return Federation(specification_of(iterations)).snapshot()
 
 
 @contextmanager

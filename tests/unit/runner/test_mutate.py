@@ -15,7 +15,7 @@ from tests.runner.mutants import Mutated, function_of, guards, in_scope, sample
 from tests.runner.mutate import ARGUED, Measured, main
 from tests.runner.score import Row, read_arguments, rows, table
 from tests.runner.surroundings import ROOT
-from tests.runner.warm import Result
+from tests.runner.warm import Reach, Result
 
 FILES = [
     Mutated(f"protocol/{name}.py", "", tuple(f"{name}.x_check__mutmut_{number}" for number in range(count)))
@@ -161,7 +161,9 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     (tmp_path / "pyproject.toml").write_text('[tool.mutmut]\nsource_paths = ["."]\n')
     mutants = [f"rules.{name}" for name in made.mutant_names]
     plan, results = tmp_path / "plan.json", tmp_path / "results"
-    plan.write_text(json.dumps({"mutants": mutants, "tests": ["test_rules.py"], "jobs": 2}))
+    reach, keys = tmp_path / "reach.json", {"test_rules.py": "as it is now"}
+    asked = {"mutants": mutants, "tests": ["test_rules.py"], "jobs": 2, "reach": str(reach), "keys": keys}
+    plan.write_text(json.dumps(asked))
     path = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "tests.runner.warm", plan, results]
     ended = subprocess.run(
@@ -179,3 +181,6 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     assert ("survived", "") in ends["unguarded"]
     assert set(ends["unreached"]) == {("no tests", "")}
     assert set(ends["made_at_import"]) == {("at import", "")}
+    known = Reach(reach, keys).read()
+    assert "rules.x_limit" in known["test_rules.py::test_second"].functions
+    assert Reach(reach, {"test_rules.py": "as it is later"}).read() == {}

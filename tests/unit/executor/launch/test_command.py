@@ -13,6 +13,7 @@ from support.memory.launches import IMAGE, SCHEMA, Host, LearnerContainer, at_ho
 from support.memory.learners import table_of
 from support.memory.scenario import DIGESTS
 
+from executor.errors import EngineError, TaskError
 from executor.exits import (
     DATA_UNUSABLE,
     ENGINE_UNREACHABLE,
@@ -22,6 +23,7 @@ from executor.exits import (
     USAGE,
     WRONG_STATE,
 )
+from executor.image.registry import ImageRegistry
 from executor.launch import nodes, task_run
 from executor.launch.session import STORE_LABEL
 from executor.launch.store import NodeStore
@@ -159,6 +161,49 @@ def test_a_dry_run_shows_what_a_launch_would_do_and_changes_nothing(host: Host) 
     assert not (host.directory() / "data.json").exists()
 
 
+def test_what_was_planned_is_what_the_task_commits_to(host: Host) -> None:
+    options = ("--node", "node01", *host.data, "--memory", 512, "--cpus", 0.5)
+    (plan,) = told(host.launch(*options, "--dry-run", "--json"))["plans"]
+    assert host.launch(*options).exit_code == 0
+    opening = host.ledger().execution.get_task(TaskId(host.process, "node01", 0)).opening
+    assert opening is not None
+    assert str(opening.sandbox) == plan["sandbox"]["digest"]
+    assert str(opening.data) == plan["data"]["commitment"]
+    assert str(opening.parameter_hash) == plan["parameters_digest"]
+    assert str(opening.image_id) == plan["image"]["image_id"]
+
+
+def test_a_process_that_starts_from_a_model_starts_from_its_trees(host: Host) -> None:
+    host.launch("--node", "node01", "--until-complete", *host.data)
+    model = host.ledger().models.get(host.process, "node01")
+    host.start_from(model)
+    for node in ("node01", "node02"):
+        launched = host.launch("--node", node, *host.data, "--json")
+        assert launched.exit_code == 0, launched.stdout
+        result = host.ledger().execution.last_result(host.process, node)
+        old = [one for one in result.ensemble if one.id.creator == "node01" and one.id.counter < 8]
+        assert set(old) <= set(host.ledger().models.members(model.process, "node01").estimators)
+        assert old
+    # node02 was offered trees of the model by node01, which are with the model and not with the process.
+    assert [slot.sender for slot in result.slots] == ["node01"]
+
+
+def test_a_stop_before_a_node_has_a_directory_stops_it_all_the_same(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(
+        _caller: Any, _client: Any, _settings: Any, node: str, _tell: Any, stopping: threading.Event
+    ) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.wait(150)
+        return nodes.NodeReport(node, error=TaskError("INTERRUPTED", "the operator stopped the executor"))
+
+    monkeypatch.setattr(nodes, "launch_node", wait)
+    result = host.launch("--all-local", *host.data, "--json")
+    assert [report["error"]["code"] for report in told(result)["nodes"]] == ["INTERRUPTED", "INTERRUPTED"]
+    assert not host.directory().exists()
+
+
 def test_a_dry_run_is_told_step_by_step(host: Host) -> None:
     host.launch("--node", "node01", *host.data)
     shown = host.launch("--node", "node01", "--dry-run")
@@ -262,6 +307,22 @@ def test_a1_an_image_that_is_another_is_refused_on_the_ledger_with_evidence(host
     (refusal,) = host.ledger().execution.list_refusals(host.process, "node01")
     assert (refusal.iteration, refusal.code) == (0, "IMAGE_MISMATCH")
     assert (refusal.evidence["expected"], refusal.evidence["found"]) == (DIGESTS[2], DIGESTS[3])
+
+
+def test_where_a_pull_fails_the_registry_of_the_network_is_asked(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def away(registry: str, network: Any) -> Any:
+        asked.append((registry, network.state))
+        raise EngineError("IMAGE_UNAVAILABLE", "the registry is away")
+
+    host.engine.images.clear()
+    monkeypatch.setattr(ImageRegistry, "of_repository", away)
+    result = host.launch("--node", "node01", *host.data, "--json")
+    assert told(result)["nodes"][0]["error"]["code"] == "IMAGE_UNAVAILABLE"
+    assert asked == [("registry.example:5000", host.state)]
 
 
 def test_f7_a_node_that_another_executor_works_for_is_left_to_it(host: Host) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from executor.data import Dataset
 from executor.errors import TaskError
 from executor.launch import task_run
 from executor.launch.plan import TaskPlan, find_next_task
-from executor.launch.publish import publish_model
+from executor.launch.publish import complete_process, publish_model
 from executor.launch.reasons import OTHERWISE, SENTENCES
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import STORE_LABEL, NodeSession
@@ -27,10 +28,12 @@ from executor.launch.store import NodeStore
 from executor.launch.task_run import run_task
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
+from executor.sandbox.container import Outcome
 from learner import run as steps
 from protocol.agreement.schema import FeatureSchema
+from protocol.broker.exit_codes import LearnerExit
 from protocol.digest import Digest
-from protocol.errors import RecordError, StateError
+from protocol.errors import AttestreeError, RecordError, StateError, error_from
 from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
 
@@ -86,8 +89,17 @@ def closed(session: NodeSession) -> Any:
 
 def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path) -> None:
     for iteration in range(2):
-        summary = run_task(planned(session, tmp_path), session, lambda _: None)
+        said: list[str] = []
+        summary = run_task(planned(session, tmp_path), session, said.append)
         assert summary.task.iteration == iteration
+        assert [line.rstrip("0123456789 bytes") for line in said] == [
+            "opening the task",
+            "FIT",
+            "SHARE,",
+            "GET, 0 estimators from 0 neighbour",
+            "completing with an ensemble of",
+        ]
+        assert said[-1].endswith(f" {len(summary.result.ensemble)}")
         assert session.store.begun() is None
         assert not (session.store.directory / "run").exists()
     assert find_next_task(session) is None
@@ -129,6 +141,71 @@ STRANDING: dict[str, Alter] = {
 }
 
 
+ENDS = {
+    "LEARNER_MEMORY": Outcome(137, True, False, "MemoryError"),
+    "LEARNER_NO_RESULT": Outcome(0, False, False, "nothing to do"),
+    "LEARNER_FAILED": Outcome(67, False, False, "a bad tree"),
+    "LEARNER_TIMEOUT": Outcome(137, False, True, "still at work"),
+}
+
+
+@pytest.mark.parametrize("code", ENDS)
+def test_f12_a_container_that_ends_without_a_result_closes_its_task_with_the_cause(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    class Ending(LearnerContainer):
+        def start(self, key: bytearray) -> None:
+            self.thread = threading.Thread(target=key.clear)
+            self.thread.start()
+
+        def wait(self, seconds: float) -> Outcome:
+            assert seconds == 60.0
+            return ENDS[code]
+
+    monkeypatch.setattr(task_run, "Container", Ending)
+    with pytest.raises(AttestreeError) as failed:
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert (failed.value.code, closed(session).code) == (code, code)
+    assert closed(session).reason == SENTENCES[code]
+    told = f"{failed.value.cause} {failed.value.remedy}"
+    if code == "LEARNER_TIMEOUT":
+        assert "after 60 s" in told
+    else:
+        assert f"Its last lines:\n{ENDS[code].log_tail}" in told
+    if code == "LEARNER_FAILED":
+        assert f"67: {LearnerExit.meaning_of(67)}" in told
+
+
+@pytest.mark.parametrize("code", ["PROCESS_UNFINISHED", "LIFECYCLE_TRANSITION", "LEDGER_CONFLICT"])
+def test_a_node_that_is_done_before_the_others_or_with_them_leaves_the_end_to_them(code: str) -> None:
+    assert complete_process(refusing(error_from(code, "not now", "")), lambda _: None) == "running"
+
+
+@pytest.mark.parametrize("code", ["PROCESS_UNKNOWN", "LEDGER_UNREACHABLE", "ACCESS_ROLE"])
+def test_what_else_keeps_a_process_from_its_end_is_told(code: str) -> None:
+    with pytest.raises(AttestreeError, match=code):
+        complete_process(refusing(error_from(code, "never", "")), lambda _: None)
+
+
+def test_the_last_node_says_that_the_process_is_completed() -> None:
+    said: list[str] = []
+    assert complete_process(refusing(None), said.append) == "running"
+    assert said == ["process p is completed"]
+
+
+def refusing(error: AttestreeError | None) -> Any:
+    """A session in process p whose ledger refuses to complete it."""
+
+    def complete(process: str) -> None:
+        assert process == "p"
+        if error is not None:
+            raise error
+
+    status = SimpleNamespace(status=SimpleNamespace(value="running"))
+    orchestration = SimpleNamespace(complete=complete, status={"p": status}.__getitem__)
+    return SimpleNamespace(process="p", ledger=SimpleNamespace(orchestration=orchestration))
+
+
 @pytest.mark.parametrize("what", STRANDING)
 def test_f7_a_state_that_would_strand_the_node_is_not_taken(
     session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -145,7 +222,7 @@ def test_f7_a_state_that_would_strand_the_node_is_not_taken(
     monkeypatch.setattr(steps, "_result", stranding)
     with pytest.raises(RecordError):
         run_task(planned(session, tmp_path), session, lambda _: None)
-    assert closed(session).reason == OTHERWISE
+    assert (closed(session).code, closed(session).reason) == ("RECORD_VALUE", OTHERWISE)
     assert list((session.store.directory / "states").iterdir()) == []
     monkeypatch.undo()
     monkeypatch.setattr(task_run, "Container", LearnerContainer)
