@@ -45,6 +45,20 @@ def test_no_mutant_is_beyond_every_seed() -> None:
     }
 
 
+def test_a_change_is_shown_by_the_lines_that_it_took_away_and_put_in() -> None:
+    source = (
+        "class Rule:\n    def check(self, value):\n        limit = self.limit\n        return value < limit\n"
+    )
+    made = mutate_file_contents("protocol/rule.py", source)
+    mutated = Mutated(
+        "protocol/rule.py", made.code, tuple(f"protocol.rule.{name}" for name in made.mutant_names)
+    )
+    shown = {mutated.change(name) for name in mutated.names}
+    assert "-     return value < limit\n+     return value <= limit" in shown
+    assert "-     limit = self.limit\n+     limit = None" in shown
+    assert function_of(mutated.names[0]) == "protocol.rule.Rule.check"
+
+
 def test_the_rules_are_in_scope_and_nothing_else() -> None:
     everything = in_scope([])
     assert "protocol/agreement/plan.py" in everything
@@ -97,10 +111,22 @@ def test_a_broken_rule_is_never_argued_away() -> None:
         "-    if task.is_expired(ctx.time):\n+    if not task.is_expired(ctx.time):",
         '-        raise StateError("RESULT_SLOT", f"{place}")\n+        raise StateError(None, f"{place}")',
         "-    if a and b:\n+    if a or b:",
+        '-     if kind == "ring":\n+     if kind == "XXringXX":',
+        '-     return sign(key, b"attestree task v1")\n+     return sign(key, b"ATTESTREE TASK V1")',
+        '-     raise StateError("KEY_USED", "by a")\n+     raise StateError("key_used", "by a")',
+        '-     return {"a b": x}\n+     return {"a c": x}',
     ]
     for argument in read_arguments(ARGUED):
         assert argument.reason
         assert not [change for change in broken if argument.change.search(change)]
+
+
+@pytest.mark.parametrize("words", ["XXused beforeXX", "USED BEFORE"])
+def test_the_words_of_a_cause_are_for_people(words: str) -> None:
+    change = (
+        f'-     raise StateError("KEY_USED", "used before")\n+     raise StateError("KEY_USED", "{words}")'
+    )
+    assert [argument for argument in read_arguments(ARGUED) if argument.holds("anywhere", change)]
 
 
 def test_an_argument_is_of_a_function_that_is_still_there() -> None:
