@@ -233,7 +233,7 @@ def called() -> set[str]:
 def call(mutant: str) -> None:
     """Let a mutant be called in place of its function, or with STATS note what is called.
 
-    Every call of a rule asks which mutant it is; by the environment, as mutmut does, that takes twice as long.
+    Every call of a rule asks which mutant it is; by the environment, as in mutmut, it takes twice as long.
     """
     trampoline.set_mutant_under_test(mutant)
     trampoline.get_mutant_under_test = lambda: mutant
