@@ -95,6 +95,9 @@ def test_every_local_node_runs_until_nothing_is_left_and_publishes(host: Host) -
     cells = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| node")
     ]
+    (head,) = [line for line in lines if line.startswith("| Node")]
+    columns = "Node Iteration Created Taken Refused Ensemble Block Seconds Digest"
+    assert " ".join(head.replace("|", " ").split()) == columns
     rows = {(node, iteration): rest for node, iteration, *rest in cells}
     assert list(rows) == [
         ("node01", "0"),
@@ -205,7 +208,7 @@ def test_a_stop_before_a_node_has_a_directory_stops_it_all_the_same(
 
 
 def test_a_dry_run_is_told_step_by_step(host: Host) -> None:
-    host.launch("--node", "node01", *host.data)
+    assert "nothing was left to do" not in host.launch("--node", "node01", *host.data).stdout
     shown = host.launch("--node", "node01", "--dry-run")
     assert shown.exit_code == 0
     state = host.ledger().execution.standing(host.process, "node01").state
@@ -217,6 +220,7 @@ def test_a_dry_run_is_told_step_by_step(host: Host) -> None:
     assert f"start from state {state} with parameters" in lines[3]
     assert "FIT on 120 rows, SHARE with and GET from node02, node04" in lines[4]
     assert lines[5].endswith("signed result, publish the model")
+    assert (lines[7], lines[-1]) == ("{", "}")
     assert json.loads("".join(lines[7:]))["image_id"] == DIGESTS[2]
     host.launch("--node", "node01")
     assert host.launch("--node", "node01", "--dry-run").stdout == "nothing is left to do\n"
