@@ -79,6 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     if asked.changed is not None:
         changed = _changed(asked.changed)
         files = [name for name in files if name in changed]
+    commit = _commit()
     try:
         measured = measure(files, asked.sample, asked.seed, asked.jobs)
     except TestsFailedError as error:
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     say(measured.as_json() if asked.json else "\n".join(measured.lines()))
     if asked.report:
         tried = f"{measured.all.tried} of {measured.all.mutants:,} mutants"
-        title = f"seed `{asked.seed}`, commit {_commit()}, {tried}"
+        title = f"seed `{asked.seed}`, commit {commit}, {tried}"
         (asked.caller / asked.report).write_text(f"{title}\n\n{score.table(measured.rows)}\n")
     return 0 if measured.all.score >= score.GOAL else 1
 
