@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
 from chaincode.common.calls import advance, task_context
 from chaincode.common.trees import check_channel
-from chaincode.execution_record import store
+from chaincode.execution_record import store, traces
+from chaincode.execution_record.challenges import EVENTS, Challenges
 from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.initial import InitialModels
 from chaincode.execution_record.queries import TaskQueries
@@ -21,6 +22,7 @@ from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.digest import Digest
 from protocol.errors import SignatureError, StateError
 from protocol.ledger import keys
+from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
 from protocol.ledger.common import ImageVersion, Signed
 from protocol.ledger.estimators import (
     CreationRecord,
@@ -57,7 +59,7 @@ from protocol.trees.share import Share, ShareLimits
 _TASK = "version, process, node, iteration, organisation, attempt, state"
 
 
-class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
+class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"
@@ -68,6 +70,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "TaskFailed": f"a task was closed without result: {_TASK}, code",
         "TaskExpired": f"a task was closed because its time was over: {_TASK}, code",
         "TaskRefused": f"a node refused to run a task: {_TASK}, code",
+        **EVENTS,
     }
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
         "task": TaskRecord,
@@ -86,6 +89,10 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "refusal": RefusalRecord,
         "taskkey": TaskKeyRecord,
         "imageuse": ImageUseRecord,
+        "challenge": ChallengeRecord,
+        "answer": AnswerRecord,
+        "verdict": VerdictRecord,
+        "openchallenges": OpenChallenges,
     }
 
     @submit
@@ -128,7 +135,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         )
         _claim_key(ctx, opened, commitment)
         store.begin_task(ctx, opened, before)
-        store.write_image_use(ctx, opened, context.image)
+        traces.write_image_use(ctx, opened, context.image)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
 
@@ -164,7 +171,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
         store.put_task(ctx, task)
-        store.write_share(ctx, task, share, new, context)
+        traces.write_share(ctx, task, share, new, context)
         self.announce_task(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(new))
         created = tuple(estimator.id for estimator in new)
         return ShareReceipt(
@@ -217,7 +224,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         task = replace(task, state=state, result=signed)
         advance(ctx, task.id)
         store.put_task(ctx, task)
-        head = store.write_result(ctx, task, result, checked)
+        head = traces.write_result(ctx, task, result, checked)
         ensemble = str(result.ensemble_digest)
         self.announce_task(ctx, "TaskCompleted", task, result=digest, ensemble_digest=ensemble)
         return CompletionReceipt(

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance, write
+from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance
+from chaincode.common.own import write_word
 from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
+    check_rebuilt,
     find_progress,
     next_iteration,
     owner_of,
@@ -137,7 +139,7 @@ class Changes(LedgerContract):
         if asked.change is not None:
             raise StateError("CHANGE_HOLDS", f"it is change {asked.change} of {process}")
         asked = replace(asked, withdrawn=provenance(ctx))
-        write(ctx, keys.ask(process, caller.organisation, number), asked)
+        write_word(ctx, caller.organisation, keys.ask(process, caller.organisation, number), asked)
         self.announce(
             ctx,
             "ChangeWithdrawn",
@@ -193,6 +195,7 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
     if change.kind is ChangeKind.IMAGE:
         planned = plan.image(min(change.iteration, plan.iterations - 1))
         image = usable_image(ctx, planned.name, subject["version"])
+        check_rebuilt(ctx, process, image)
         if image.pin.to_dict() != {name: subject[name] for name in image.pin.to_dict()}:
             raise StateError(
                 "IMAGE_PIN", f"{planned.name} {subject['version']} is registered with other digests"

@@ -33,6 +33,8 @@ _AS_THEY_ARE = (
     "estimator_format",
     "confidential",
     "confidential_blocks",
+    "change_quota",
+    "image_attestations",
 )
 
 

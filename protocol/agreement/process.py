@@ -1,8 +1,8 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
-Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out, so
-equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2 for
-what it could not say.
+Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
+those of `change_quota` and `image_attestations`, which came later and are left out), so equal agreements have
+equal digests. Version 1 is read as it was written, with the defaults of version 2 for what it could not say.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,6 +65,10 @@ class Specification:
     version: int = VERSION
     estimator_format: int = LATEST_FORMAT
     """In which format the nodes write their trees."""
+    change_quota: int = MAX_CHANGES
+    """How many changes of the running process each organisation may ask for."""
+    image_attestations: int = 0
+    """How many organisations have to get each image from its source before it runs."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -87,6 +91,8 @@ class Specification:
             found.whole("confidential_blocks", 0, MAX_CONFIDENTIAL_BLOCKS, 0),
             version,
             found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
+            found.whole("change_quota", 1, MAX_CHANGES, MAX_CHANGES),
+            found.whole("image_attestations", 0, MAX_ORGANISATIONS, 0),
         )
         specification.check()
         return specification
@@ -103,6 +109,8 @@ class Specification:
         for node, organisation in self.nodes.items():
             if organisation not in self.organisations:
                 raise ProcessError("PROCESS_NODES", f"{organisation} of {node} is not in the consortium")
+        if self.image_attestations > len(self.organisations):
+            raise ProcessError("PROCESS_VALUE", "image_attestations is more than there are organisations")
         if self.confidential_blocks and not self.confidential:
             raise ProcessError("PROCESS_VALUE", "confidential_blocks is for a confidential process")
         _check_steps(self.steps, self.iterations)
@@ -189,6 +197,10 @@ class Specification:
             record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
             record |= {"confidential": self.confidential, "confidential_blocks": self.confidential_blocks}
             record["estimator_format"] = self.estimator_format
+        if self.change_quota != MAX_CHANGES:
+            record["change_quota"] = self.change_quota
+        if self.image_attestations:
+            record["image_attestations"] = self.image_attestations
         return record
 
     def to_bytes(self) -> bytes:
@@ -206,7 +218,15 @@ class Specification:
 
 _NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
 _FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
-_SECOND = ("silence_seconds", "abort", "confidential", "confidential_blocks", "estimator_format")
+_SECOND = (
+    "silence_seconds",
+    "abort",
+    "confidential",
+    "confidential_blocks",
+    "estimator_format",
+    "change_quota",
+    "image_attestations",
+)
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""
 _FORMATS = {1: FIRST_FORMAT, VERSION: LATEST_FORMAT}

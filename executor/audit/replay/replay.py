@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
-from executor.audit.replay import agreements, models, results, selection, shares, tasks
+from executor.audit.replay import agreements, challenges, models, rebuilds, results, selection, shares, tasks
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -23,6 +24,8 @@ SENTENCES = {
     **selection.SENTENCES,
     **results.SENTENCES,
     **models.SENTENCES,
+    **challenges.SENTENCES,
+    **rebuilds.SENTENCES,
 }
 
 Rule = Callable[[Findings, View, Written], None]
@@ -33,6 +36,8 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     selection.RULES,
     results.RULES,
     models.RULES,
+    challenges.RULES,
+    rebuilds.RULES,
 )
 RULES = {kind: tuple(rule for room in _ROOMS for rule in room.get(kind, ())) for kind in KINDS}
 """By kind of key, what is asked of its records."""
@@ -128,5 +133,11 @@ def _mentions(value: Any) -> list[Provenance]:
     if isinstance(value, tuple):
         return [found for item in value if is_dataclass(item) for found in _mentions(item)]
     if is_dataclass(value):
-        return [found for part in fields(value) for found in _mentions(getattr(value, part.name))]
+        kind: type = type(value)
+        return [found for name in _names(kind) for found in _mentions(getattr(value, name))]
     return []
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(part.name for part in fields(kind))

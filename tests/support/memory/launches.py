@@ -18,6 +18,7 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.launch import command, task_run
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.network import RAFT
 from executor.sandbox.container import Outcome
 from learner import run as steps
 from learner.outcome import StopError
@@ -117,7 +118,14 @@ class Host:
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
-        written = {"ORGS": 2, "ORDERERS": 4, "NODES": 4, "CHAINCODE_IMAGE": "none", "PORTS": 7}
+        written = {
+            "CONSENSUS": RAFT,
+            "ORGS": 2,
+            "ORDERERS": 4,
+            "NODES": 4,
+            "CHAINCODE_IMAGE": "none",
+            "PORTS": 7,
+        }
         self.state.mkdir(parents=True)
         (self.state / "network.env").write_text(
             "".join(f"{name}={value}\n" for name, value in written.items())

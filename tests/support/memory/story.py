@@ -14,6 +14,7 @@ from executor.ledger.transport import Receipt
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.challenges import Replayed
 from protocol.task.opening import TaskId
 from support.memory.federation import TWO_ROUNDS, Federation, changed
 from support.memory.ledger import VALID
@@ -125,6 +126,7 @@ class Story:
         """Register and retire images; propose two processes, give one up, start and change the other."""
         tell, name, found = self.tell, self.process, self.federation
         tell(found.scientist1, "images", "register", NAME, "2.0.0", DIGEST, MANIFEST, REPOSITORY, "words")
+        tell(found.scientist2, "images", "attest", NAME, "2.0.0", MANIFEST)
         tell(found.scientist1, "orchestration", "create", changed("process", "fraud-2027", base=TWO_ROUNDS))
         tell(found.admin2, "orchestration", "abort", "fraud-2027", "why")
         for member in (found.admin1, found.scientist2):
@@ -170,6 +172,14 @@ class Story:
         proof = player.proof(player.opening(iteration))
         self.tell(player.member, "execution", "open_task", player.task, player.commitment, proof)
 
+    def challenge(self) -> None:
+        """Doubt a task, open its inputs to an auditor, and have it run again."""
+        found, task = self.federation, self.task("node01")
+        self.tell(found.auditor2, "execution", "challenge", task, ["Org3MSP"], "too good")
+        self.tell(found.admin1, "execution", "answer_challenge", task, "Org2MSP", "Org3MSP", DIGEST)
+        replayed = Replayed(DIGEST, MANIFEST, (ESTIMATOR,))
+        self.tell(found.auditor3, "execution", "judge_challenge", task, "Org2MSP", replayed)
+
     def publish(self) -> None:
         """Publish a model with trees that were never shared, let others read it, end the process."""
         name, player, found = self.process, self.federation.players["node01"], self.federation
@@ -187,7 +197,13 @@ class Story:
         """Ask everything that can be asked."""
         name, task = self.process, self.task("node01")
         questions: dict[str, dict[str, tuple[Any, ...]]] = {
-            "images": {"get": (NAME, "2.0.0"), "list": ("Org1MSP",), "history": (NAME, "2.0.0")},
+            "images": {
+                "get": (NAME, "2.0.0"),
+                "list": ("Org1MSP",),
+                "history": (NAME, "2.0.0"),
+                "list_rebuilds": (NAME, "2.0.0"),
+                "rebuild_history": (NAME, "2.0.0", "Org2MSP"),
+            },
             "orchestration": {
                 "get": (name,),
                 "list": ("completed",),
@@ -216,6 +232,7 @@ class Story:
                 "estimators": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
                 "initial_model": (NEXT,),
                 "twins": (name,),
+                "list_challenges": (name, "node01"),
                 "lineage": (name, ESTIMATOR),
             },
             "models": {
@@ -256,6 +273,7 @@ def told() -> Story:
     story.fail()
     story.play(0, ("node01", "node02", "node03", "node04"), offered=10)
     story.play(1, ("node01", "node02", "node03"), offered=5)
+    story.challenge()
     story.publish()
     story.ask()
     return story

@@ -19,10 +19,12 @@ from support.memory.federation import (
 )
 from support.memory.scenario import IMAGE, ORGANISATIONS
 
+from protocol import canonical
 from protocol.agreement import collections
 from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
+from protocol.ledger.challenges import MAX_OPEN, ChallengedTask, OpenChallenges
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
@@ -92,6 +94,34 @@ def first(federation):
     return federation.players["node01"]
 
 
+def challenge(federation):
+    federation.auditor2.submit(EXECUTION, "Challenge", P, "node01", 0, [])
+
+
+def answer(federation):
+    challenge(federation)
+    federation.admin1.submit(EXECUTION, "AnswerChallenge", P, "node01", 0, "Org2MSP", "Org3MSP", DIGESTS[3])
+
+
+def judge(federation):
+    answer(federation)
+    federation.auditor3.submit(EXECUTION, "JudgeChallenge", P, "node01", 0, "Org2MSP", {})
+
+
+def about_challenge(function, *arguments, who):
+    """Call the execution record about the first task of the first node."""
+    return lambda federation: getattr(federation, who).code(EXECUTION, function, P, "node01", 0, *arguments)
+
+
+def one_challenge_too_many(federation):
+    key = keys.openchallenges(P, "Org1MSP", "Org2MSP")
+    tasks = tuple(ChallengedTask("node01", 0) for _ in range(MAX_OPEN))
+    challenge(federation)
+    full = OpenChallenges(P, "Org1MSP", "Org2MSP", tasks)
+    federation.state[EXECUTION, key] = canonical.encode(full.to_dict())
+    return federation.auditor2.code(EXECUTION, "Challenge", P, "node02", 0, [])
+
+
 def after(act, call):
     """Make the call once something has happened."""
 
@@ -128,6 +158,13 @@ def without_consent(_):
     federation.agree(federation.admin2, asked)
     player = federation.players["node05"]
     return player.member.code(*player.call_open(0))
+
+
+def start_what_nobody_rebuilt(federation):
+    federation.create(changed("image_attestations", 2) | {"process": "rebuilt"})
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit("orchestration", "Accept", "rebuilt")
+    return federation.admin1.code("orchestration", "Start", "rebuilt")
 
 
 def let_leave(*nodes):
@@ -279,6 +316,14 @@ TRIGGERS = {
             changed("steps", 0, "image", "image_id", DIGESTS[9]) | {"process": "other"},
         ),
     ),
+    "IMAGE_REBUILT": (
+        "running",
+        after(
+            lambda federation: federation.auditor2.submit("image", "Attest", *IMAGE, DIGESTS[2]),
+            lambda federation: federation.auditor2.code("image", "Attest", *IMAGE, DIGESTS[2]),
+        ),
+    ),
+    "IMAGE_UNATTESTED": ("running", start_what_nobody_rebuilt),
     "PROCESS_UNKNOWN": ("running", process("Get", of="absent")),
     "PROCESS_EXISTS": (
         "running",
@@ -310,6 +355,7 @@ TRIGGERS = {
     "RECORD_UNVOUCHED": ("opened", task_without_a_mark),
     "PROCESS_COLLECTION": ("running", create_for_a_minority),
     "TREES_CONFIDENTIAL": ("running", share_as_an_argument),
+    "HISTORY_DEPTH": ("running", process("History", 10, "1000", who="auditor1")),
     "TREES_GONE": ("running", tree_whose_time_is_over),
     "TASK_EXPIRED": ("opened", lambda player: player.share_code(time=player.federation.time + LATE)),
     "TASK_NOT_EXPIRED": ("opened", lambda player: player.member.code(EXECUTION, "Expire", P, "node01", 0)),
@@ -331,6 +377,30 @@ TRIGGERS = {
     "RESULT_CREATED": ("shared", result(first=1)),
     "RESULT_SLOT": ("shared", lambda player: player.complete_code(player.result(slots=()))),
     "RESULT_ENSEMBLE": ("shared", result(ensemble=())),
+    "CHALLENGE_OWN": ("done", about_challenge("Challenge", [], who="auditor1")),
+    "CHALLENGE_TASK": (
+        "opened",
+        lambda player: player.federation.auditor2.code(EXECUTION, "Challenge", P, "node01", 0, []),
+    ),
+    "CHALLENGE_EXISTS": ("done", after(challenge, about_challenge("Challenge", [], who="auditor2"))),
+    "CHALLENGE_QUOTA": ("done", one_challenge_too_many),
+    "CHALLENGE_UNKNOWN": ("done", about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    "CHALLENGE_AUDITOR": ("done", about_challenge("Challenge", ["Org1MSP"], who="auditor2")),
+    "CHALLENGE_ANSWERED": (
+        "done",
+        after(
+            answer,
+            about_challenge("AnswerChallenge", "Org2MSP", "Org3MSP", DIGESTS[3], who="admin1"),
+        ),
+    ),
+    "CHALLENGE_UNANSWERED": (
+        "done",
+        after(challenge, about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    ),
+    "CHALLENGE_JUDGED": (
+        "done",
+        after(judge, about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    ),
     "MODEL_UNKNOWN": ("running", model("Get")),
     "MODEL_EXISTS": ("published", lambda federation: first(federation).publish_code()),
     "MODEL_UNFINISHED": ("running", after(lambda it: it.play(0), lambda it: first(it).publish_code())),

@@ -14,6 +14,7 @@ DIGEST = "sha256:" + 64 * "0"
 BUILT = [
     (keys.image("attestree/learner", "1.0.0"), "image~attestree/learner~1.0.0"),
     (keys.imagename("attestree/learner"), "imagename~attestree/learner"),
+    (keys.rebuild("a/b", "1", "Org1MSP"), "rebuild~a/b~1~Org1MSP"),
     (keys.process("p1"), "process~p1"),
     (keys.acceptance("p1", "Org1MSP"), "acceptance~p1~Org1MSP"),
     (keys.asks("p1", "Org1MSP"), "asks~p1~Org1MSP"),
@@ -41,6 +42,10 @@ BUILT = [
     (keys.refusal("p1", "node07", 3, 1), "refusal~p1~node07~0000000003~0000000001"),
     (keys.taskkey(DIGEST), f"taskkey~{DIGEST}"),
     (keys.imageuse("a/b", "1", "p1", "node07", 3, 1), "imageuse~a/b~1~p1~node07~0000000003~0000000001"),
+    (keys.challenge("p1", "node07", 3, "Org2MSP"), "challenge~p1~node07~0000000003~Org2MSP"),
+    (keys.answer("p1", "node07", 3, "Org2MSP", "Org3MSP"), "answer~p1~node07~0000000003~Org2MSP~Org3MSP"),
+    (keys.verdict("p1", "node07", 3, "Org2MSP", "Org3MSP"), "verdict~p1~node07~0000000003~Org2MSP~Org3MSP"),
+    (keys.openchallenges("p1", "Org1MSP", "Org2MSP"), "openchallenges~p1~Org1MSP~Org2MSP"),
     (keys.access("p1", "node07"), "access~p1~node07"),
     (keys.tree("p1", TREE_42, "node01"), "tree~p1~node07~0000000042~node01"),
     (keys.member("p1", TREE_42, "node01"), "member~p1~node07~0000000042~node01"),

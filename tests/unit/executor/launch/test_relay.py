@@ -61,7 +61,9 @@ class SlowNeighbours:
 def relay(ledger: SlowNeighbours, seconds: float = 60.0) -> tuple[TaskRelay, list[str]]:
     said: list[str] = []
     parameters = SimpleNamespace(initial_model=None)
-    context = SimpleNamespace(synchronous=True, parameters=parameters, neighbours=("node02", "node04"))
+    context = SimpleNamespace(
+        process="p", synchronous=True, parameters=parameters, neighbours=("node02", "node04")
+    )
     plan: Any = SimpleNamespace(task=SimpleNamespace(id=TASK), context=context)
     nothing: Any = None
     made: Any = ledger
