@@ -520,6 +520,8 @@ def test_questions_about_nothing_have_codes(federation):
     assert ask(EXECUTION, "History", "secret", [process]) == "BAD_ARGUMENT"
     assert ask(EXECUTION, "History", "task", [process, "node01", "-1"]) == "COUNTER_SYNTAX"
     assert ask(EXECUTION, "Estimators", process, ["node01/0000"] * 1001) == "BAD_ARGUMENT"
+    most = [f"node01/{number:04d}" for number in range(1000)]
+    assert len(federation.auditor1.evaluate(EXECUTION, "Estimators", process, most)["missing"]) == 1000
     assert ask(EXECUTION, "Artifacts", process, -2) == "COUNTER_RANGE"
     assert ask(EXECUTION, "Artifacts", process, -1, 0) == "BAD_ARGUMENT"
     assert ask(EXECUTION, "Artifacts", process, 0, 5, "result~other~0000000000~node01") == "BAD_ARGUMENT"
