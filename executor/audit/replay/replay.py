@@ -8,7 +8,7 @@ from typing import Any
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
-from executor.audit.replay import agreements, models, results, selection, shares, tasks
+from executor.audit.replay import agreements, models, results, selection, shares, tasks, votes
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -19,6 +19,7 @@ SENTENCES = {
     "records": "each record has a known form, under the key that names what it is about",
     "provenance": "each record says truly who wrote it, in which transaction, with which certificate",
     **agreements.SENTENCES,
+    **votes.SENTENCES,
     **tasks.SENTENCES,
     **shares.SENTENCES,
     **selection.SENTENCES,
@@ -29,6 +30,7 @@ SENTENCES = {
 Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     agreements.RULES,
+    votes.RULES,
     tasks.RULES,
     shares.RULES,
     selection.RULES,
