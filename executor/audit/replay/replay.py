@@ -131,7 +131,8 @@ def _mentions(value: Any) -> list[Provenance]:
     if isinstance(value, tuple):
         return [found for item in value if is_dataclass(item) for found in _mentions(item)]
     if is_dataclass(value):
-        return [found for name in _names(type(value)) for found in _mentions(getattr(value, name))]
+        kind: type = type(value)
+        return [found for name in _names(kind) for found in _mentions(getattr(value, name))]
     return []
 
 
