@@ -289,6 +289,8 @@ BUNDLE: Rows = {
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
     "BUNDLE_SIZE": _NEW_EXPORT,
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "CHECKPOINT_AHEAD": "Ask for a newer export: this one ends before what was verified already.",
+    "CHECKPOINT_FORMAT": "Verify from the first block, with --genesis, and write another: --checkpoint.",
     "PROOF_FILES": "Take the folder as `executor model prove` left it, with nothing added.",
     "PROOF_FORMAT": "Ask the model's owner for another proof: `executor model prove`.",
     "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from executor.audit.checkpoint import Marks, Resumed
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
-from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.messages import MalformedError, configtx, parse
 from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, check_config_creator
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.findings import Findings
@@ -31,6 +32,7 @@ SENTENCES = {
     "endorsements": "each valid transaction is endorsed as the policies of all it changes ask",
     "validity flags": "each transaction's noted verdict is the one computed here",
     "commit hashes": "each commit hash of the exporting peer is the one computed here",
+    "checkpoint": "the blocks up to the checkpoint are those that were verified when it was written",
 }
 
 
@@ -77,6 +79,8 @@ class Chain:
     """How many transactions so many organisations endorsed."""
     _configuration: Configuration | None = None
     _config_block: int = 0
+    resumed: Resumed | None = None
+    """The earlier run that this one goes on from; its blocks are only followed, hash by hash."""
 
     @property
     def configuration(self) -> Configuration:
@@ -97,11 +101,35 @@ class Chain:
         self._check_links(block, number)
         if number == 0:
             self._begin(block)
-        else:
+        elif self.resumed is None or number >= self.resumed.marks.height:
             self._check_orderers(block, number)
             yield from self._check_transactions(block, number)
         self.last_hash = block.hash
         self.height += 1
+        if self.resumed is not None and self.height == self.resumed.marks.height:
+            self._resume(block, self.resumed)
+
+    @property
+    def marks(self) -> Marks:
+        """Where this run stands, for the one that goes on from here."""
+        return Marks(
+            self.configuration.channel,
+            self.genesis.hex(),
+            self.height,
+            self.last_hash.hex(),
+            self.validator.commit_hash.hex() or bytes(32).hex(),
+            self._config_block,
+        )
+
+    def _resume(self, block: Block, resumed: Resumed) -> None:
+        """Take up what an earlier run verified, if this is the chain that it saw."""
+        marks, where = resumed.marks, f"block {block.number}"
+        same = (self.genesis.hex(), block.hash.hex()) == (marks.genesis, marks.block_hash)
+        self.findings.check("checkpoint", same, "it is another block than was verified before", where)
+        self._configuration = Configuration(marks.channel, parse(configtx.Config, resumed.configuration))
+        self._config_block = marks.config_block
+        if block.number > 0:
+            self._check_commit_hash(block, block.number)
 
     def _begin(self, block: Block) -> None:
         """Take the first block, which nobody signs: it must be known from outside."""

@@ -17,6 +17,8 @@ def show_verification(found: Verification) -> str:
     if found.failures:
         parts += ["", "Not as it should be:", *map(show_failure, found.failures)]
     parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in found.not_proven)]
+    if found.checkpoint is not None:
+        parts += ["", f"checkpoint at height {chain.height}: {found.checkpoint}"]
     parts += ["", "verified" if found.verified else "NOT VERIFIED"]
     return "\n".join(parts)
 

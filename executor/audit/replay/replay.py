@@ -49,7 +49,7 @@ class Replay:
     state: State
     observers: tuple[Callable[[View, Written], None], ...] = ()
     """Told of every record that was read, in the order of the blocks."""
-    _authors: dict[str, bytes] = field(default_factory=dict)
+    authors: dict[str, bytes] = field(default_factory=dict)
     """By transaction, the digest of its true provenance."""
     _cache: RecordCache = field(default_factory=RecordCache)
 
@@ -59,7 +59,7 @@ class Replay:
         written = self._read(view)
         if not written:
             return
-        self._authors[view.provenance.tx] = _author(view.provenance)
+        self.authors[view.provenance.tx] = _author(view.provenance)
         for item in written:
             self.findings.enter(item.key)
             self._check_authors(view, item)
@@ -74,6 +74,10 @@ class Replay:
             rule(self.findings, view, item)
         except AttestreeError as error:
             self.findings.fail("records", f"{item.key}: {error.code}: {error.cause}", view.where)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            # Parts of a record that are free in form may hold anything that enough endorsers let pass.
+            what = f"{item.key} has a part of another form: {type(error).__name__}"
+            self.findings.fail("records", what, view.where)
 
     def _read(self, view: View) -> list[Written]:
         """Read every write into the project's chaincodes, before any of them is judged."""
@@ -112,7 +116,7 @@ class Replay:
     def _check_authors(self, view: View, item: Written) -> None:
         """Compare every mention of somebody with what is known of the transaction it names."""
         for said in _mentions(item.record):
-            known = self._authors.get(said.tx)
+            known = self.authors.get(said.tx)
             what = f"{item.key} names {said.identity[:64]} of {said.organisation[:64]} for {said.tx[:16]}"
             self.findings.check("provenance", known == _author(said), what, view.where)
 
