@@ -357,6 +357,20 @@ TABLE: dict[str, Code] = {
     ),
     "RESULT_SLOT": Code(StateError, "Take only what the slots of this iteration offered the node."),
     "RESULT_ENSEMBLE": Code(StateError, "Report the ensemble that FIT, GET and CROP gave, and its digest."),
+    "CHALLENGE_OWN": Code(AccessError, "Replay your own task (executor replay); others challenge it."),
+    "CHALLENGE_TASK": Code(StateError, "Challenge a task that has shared or completed; GetTask shows it."),
+    "CHALLENGE_EXISTS": Code(StateError, "Nothing is left to do: your organisation has challenged the task."),
+    "CHALLENGE_QUOTA": Code(
+        StateError, "Wait for verdicts on what you have challenged of this organisation."
+    ),
+    "CHALLENGE_UNKNOWN": Code(StateError, "Read ListChallenges: it shows who challenged which task."),
+    "CHALLENGE_AUDITOR": Code(
+        AccessError,
+        "Choose an auditor whom the challenge names: neither the challenger's nor the owner's.",
+    ),
+    "CHALLENGE_ANSWERED": Code(StateError, "Give the auditor the file; the inputs are opened to it already."),
+    "CHALLENGE_UNANSWERED": Code(StateError, "Wait until the owner opens the task's inputs to you."),
+    "CHALLENGE_JUDGED": Code(StateError, "Nothing is left to do: a verdict is given once."),
     "MODEL_UNKNOWN": Code(StateError, "Correct process and node; List shows the models there are."),
     "MODEL_EXISTS": Code(StateError, "Nothing is left to do: a model is published once."),
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),

@@ -36,7 +36,9 @@ def verify_file(
                 opened, anchor, observers, said, findings, resume=earlier, checkpoint=checkpoint
             )
         except OSError as error:
-            raise UsageError("AUDIT_FILE", f"{checkpoint or file} cannot be used: {error.strerror}") from error
+            raise UsageError(
+                "AUDIT_FILE", f"{checkpoint or file} cannot be used: {error.strerror}"
+            ) from error
 
 
 def _opened(file: Path) -> BufferedReader:

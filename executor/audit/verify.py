@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from executor.audit import chain as chains
-from executor.audit import statements
+from executor.audit import challenges, statements
 from executor.audit.bundle import CONFIGURATION, MANIFEST, Manifest, block_name, read_members
 from executor.audit.chain import Anchor, Chain
 from executor.audit.checkpoint import read_checkpoint, write_checkpoint
@@ -23,10 +23,12 @@ from executor.audit.fabric.messages import MalformedError
 from executor.audit.findings import Claim, Failure, Findings
 from executor.audit.limits import not_proven
 from executor.audit.replay import replay
+from executor.audit.replay.challenges import standing_challenges
 from executor.audit.replay.replay import Replay
 from executor.audit.replay.view import View, Written
 from executor.audit.statements import Seen, Statement
 from protocol.digest import Digest
+from protocol.ledger.challenges import ChallengeEvidence
 
 SENTENCES = {
     **chains.SENTENCES,
@@ -50,6 +52,8 @@ class Verification:
     not_proven: list[str]
     manifest: Manifest
     chain: Chain = field(repr=False)
+    challenges: list[ChallengeEvidence] = field(default_factory=list)
+    """Those of the whole channel."""
     checkpoint: Digest | None = None
     """The digest of the checkpoint that was written."""
 
@@ -70,6 +74,7 @@ class Verification:
             "claims": [claim.to_dict() for claim in self.claims],
             "not_proven": self.not_proven,
             "failures": [failure.to_dict() for failure in self.failures],
+            "challenges": [challenges.to_dict(found) for found in self.challenges],
         }
 
 
@@ -116,6 +121,7 @@ def verify_bundle(
         raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
     _check_copies(findings, manifest, chain, copies)
     statements.compare(findings, chain.configuration, said, seen)
+    found = standing_challenges(chain.validator.state)
     written = None
     if checkpoint is not None and findings.verified:
         config = chain.configuration.config.SerializeToString(deterministic=True)
@@ -123,7 +129,7 @@ def verify_bundle(
     chain.validator.state.close()
     limits = [*([EARLIER] if chain.resumed is not None else []), *not_proven(chain)]
     return Verification(
-        findings.verified, findings.claims, findings.failures, limits, manifest, chain, written
+        findings.verified, findings.claims, findings.failures, limits, manifest, chain, found, written
     )
 
 

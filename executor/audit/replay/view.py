@@ -18,6 +18,7 @@ from protocol.agreement.progress import Progress
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
+from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
 from protocol.ledger.changes import (
     AbortVote,
     AbsenceVote,
@@ -87,6 +88,10 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "refusal": (EXECUTION, RefusalRecord),
     "imageuse": (EXECUTION, ImageUseRecord),
     "taskkey": (EXECUTION, TaskKeyRecord),
+    "challenge": (EXECUTION, ChallengeRecord),
+    "answer": (EXECUTION, AnswerRecord),
+    "verdict": (EXECUTION, VerdictRecord),
+    "openchallenges": (EXECUTION, OpenChallenges),
     "model": (MODEL, ModelRecord),
     "access": (MODEL, AccessRecord),
     "tree": (MODEL, TreeRecord),

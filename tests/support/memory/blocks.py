@@ -158,10 +158,13 @@ class Recorder:
         answer = m.response.ProposalResponsePayload(
             proposal_hash=bound, extension=done.SerializeToString()
         ).SerializeToString()
-        needed = self.peers[: len(self.peers) // 2 + 1] if endorsers is None else endorsers
+        if endorsers is None:
+            # Its own organisation's peer first, as clients ask: some things need that one's endorsement.
+            own_first = sorted(self.peers, key=lambda peer: peer.msp_id != creator.msp_id)
+            endorsers = own_first[: len(self.peers) // 2 + 1]
         action = m.transaction.ChaincodeActionPayload(chaincode_proposal_payload=call)
         action.action.proposal_response_payload = answer
-        for peer in needed:
+        for peer in endorsers:
             action.action.endorsements.add(endorser=peer.creator, signature=peer.sign(answer + peer.creator))
         tx = m.transaction.Transaction()
         tx.actions.add(header=signature, payload=action.SerializeToString())

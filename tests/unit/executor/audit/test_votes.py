@@ -62,7 +62,7 @@ def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeyp
     (last,) = leave_out(consortium, consortium.admin1)
     assert last["change"] == 0
     wrong, _ = outcome()
-    assert wrong == [("quorums", f"change {P} 0 holds with 1 agreements, and 2 are needed")]
+    assert wrong == [("quorums", f"change~{P}~0000000000 holds with 1 agreements, and 2 are needed")]
 
 
 def test_h10_a_silence_that_did_not_last_long_enough_is_found(consortium, outcome, monkeypatch):
@@ -87,4 +87,4 @@ def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outco
     monkeypatch.setattr(contract, "needed_to_abort", lambda *said: 1)
     consortium.admin1.submit(HERE, "Abort", P, "spite")
     wrong, _ = outcome()
-    assert wrong == [("quorums", f"process {P} was aborted by 1 votes, and 2 are needed")]
+    assert wrong == [("quorums", f"process~{P} was aborted by 1 votes, and 2 are needed")]
