@@ -299,5 +299,6 @@ BUNDLE: Rows = {
 
 AUDIT: Rows = {
     "PROOF_REFUSED": "Sign as the node that published the model, what `executor model export` wrote.",
+    "AUDIT_VIOLATION": "Compare with an export of another organisation's peer, and tell its auditors.",
     "AUDIT_FAILED": "Compare with an export of another organisation's peer; whoever altered it shows.",
 }

@@ -121,13 +121,24 @@ class Chain:
             self._config_block,
         )
 
+    def go_on(self, resumed: Resumed) -> None:
+        """Stand where an earlier run stood: the next block has to follow the last that it saw."""
+        marks = resumed.marks
+        self.genesis, self.last_hash = bytes.fromhex(marks.genesis), bytes.fromhex(marks.block_hash)
+        self.height, self.resumed = marks.height, resumed
+        self._take_up(resumed)
+
+    def _take_up(self, resumed: Resumed) -> None:
+        config = parse(configtx.Config, resumed.configuration)
+        self._configuration = Configuration(resumed.marks.channel, config)
+        self._config_block = resumed.marks.config_block
+
     def _resume(self, block: Block, resumed: Resumed) -> None:
         """Take up what an earlier run verified, if this is the chain that it saw."""
         marks, where = resumed.marks, f"block {block.number}"
         same = (self.genesis.hex(), block.hash.hex()) == (marks.genesis, marks.block_hash)
         self.findings.check("checkpoint", same, "it is another block than was verified before", where)
-        self._configuration = Configuration(marks.channel, parse(configtx.Config, resumed.configuration))
-        self._config_block = marks.config_block
+        self._take_up(resumed)
         if block.number > 0:
             self._check_commit_hash(block, block.number)
 

@@ -17,6 +17,7 @@ from executor.audit.files import read_roots, read_statement, verify_file, write_
 from executor.audit.proof.command import proof
 from executor.audit.subject_commands import COMMANDS, end_unless
 from executor.audit.text import show_verification
+from executor.audit.watch_command import watch
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import exit_code, json_option, message, reported, to_dict
@@ -29,7 +30,7 @@ def audit() -> None:
     """Check what happened on the ledger, by nobody's word."""
 
 
-for command in (*COMMANDS, proof):
+for command in (*COMMANDS, proof, watch):
     audit.add_command(command)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from executor.audit.chain import Position
 from executor.audit.findings import Claim, Failure, Findings
+from executor.audit.replay.tasks import profile_of
 from executor.audit.replay.view import View, Written
 from executor.audit.sentences import facts_of, sentence_of
 from protocol.errors import IdentifierError
@@ -139,6 +140,9 @@ class Dossier:
         # Of a process, what its own record says: each of its tasks has digests of its own.
         if not of_process or item.key.kind == "process":
             self.facts.update(facts_of(item))
+            profile = profile_of(view) if item.key.kind == "task" else b""
+            if profile:
+                self.facts["sandbox profile"] = profile.decode(errors="replace")
 
 
 def claims_of(findings: SubjectFindings, positions: set[Position]) -> tuple[list[Claim], list[Failure]]:

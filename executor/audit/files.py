@@ -29,8 +29,8 @@ def verify_file(
 ) -> Verification:
     """Check the export in a file, from a checkpoint on if one is given."""
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(file))
-        earlier = None if resume is None else stack.enter_context(_opened(resume))
+        opened = stack.enter_context(open_input(file))
+        earlier = None if resume is None else stack.enter_context(open_input(resume))
         try:
             return verify_bundle(
                 opened, anchor, observers, said, findings, resume=earlier, checkpoint=checkpoint
@@ -41,7 +41,8 @@ def verify_file(
             ) from error
 
 
-def _opened(file: Path) -> BufferedReader:
+def open_input(file: Path) -> BufferedReader:
+    """Open a file that a user names."""
     try:
         return open_file(file)
     except UserFileError as error:
