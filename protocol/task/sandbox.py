@@ -15,7 +15,9 @@ MAX_PROFILE = 1 << 16
 def check_profile(opening: Opening, raw: bytes) -> None:
     """Return if these bytes are the sandbox profile that an opening commits to; raise otherwise."""
     if len(raw) > MAX_PROFILE:
-        raise RecordError("PAYLOAD_SIZE", f"the sandbox profile has {len(raw)} bytes, more than {MAX_PROFILE}")
+        raise RecordError(
+            "PAYLOAD_SIZE", f"the sandbox profile has {len(raw)} bytes, more than {MAX_PROFILE}"
+        )
     found = Digest.of(raw)
     if found != opening.sandbox:
         raise RecordError("PAYLOAD_DIGEST", f"the sandbox profile is {found}, not {opening.sandbox}")

@@ -25,7 +25,7 @@ from support.wheels import environment
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import COMMIT_HASH, FLAGS
 from executor.ledger.gateway.identity import Identity
-from executor.network import ORDERER, Network
+from executor.network import Network
 
 pytestmark = pytest.mark.alone
 
@@ -248,7 +248,7 @@ class Alterations:
         network = Network.load()
         self.export = export
         self.named: dict[str, tuple[str, str]] = {}
-        self._orderer = Identity.load(network.folder(ORDERER) / "orderer1" / "msp", "OrdererMSP")
+        self._orderer = Identity.load(network.orderer_folder("orderer1") / "msp", "Org1MSP")
         self._network = network
         self._process = process.encode()
 
