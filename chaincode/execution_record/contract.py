@@ -114,7 +114,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         it, the task and the node's organisation (docs/formats/possession-v1.md). The task must be the node's
         next; one that failed, was refused or is overdue is opened again, with a key that no task had before.
         What the old key signs is worthless from then on, whatever time its client claims. `profile` is the
-        container's configuration, whose digest is the opening's `sandbox`: it stays in the block for auditors.
+        container's configuration, whose digest is the opening's `sandbox`; it stays in the block.
         """
         task = TaskId(process, node, iteration)
         context = task_context(ctx, task)

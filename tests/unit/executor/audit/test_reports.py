@@ -42,6 +42,7 @@ def test_a_model_shows_who_had_access_and_when(run):
     ran = run("model", f"{PROCESS}/node01")
     assert ran.exit_code == 0
     assert "access: grant Org3MSP; open to Org1MSP, Org2MSP, Org3MSP (admin of Org1MSP)" in ran.stdout
+    assert "greatest vote of another organisation: 0." in ran.stdout
     assert "access: revoke Org3MSP; open to Org1MSP, Org2MSP (admin of Org1MSP)" in ran.stdout
 
 
