@@ -23,6 +23,7 @@ from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.fabric.view import View
 from executor.audit.findings import Findings
+from executor.audit.verdicts import compare_verdicts
 
 SENTENCES = {
     "anchor": "the channel's first block is the one known from outside",
@@ -223,14 +224,12 @@ class Chain:
             self.findings.fail("configuration", str(error), where)
 
     def _compare(self, block: Block, item: Judged) -> Iterator[Committed]:
-        """Compare a verdict with the one noted, and name what a wrong one hides."""
+        """Judge a transaction's noted verdict, and hand it on if it counts."""
         position = Position(block.number, item.index)
         where = f"{position} ({item.tx_id[:16]})" if item.tx_id else str(position)
         noted = block.flags[item.index] if item.index < len(block.flags) else None
         self.transactions += 1
-        self.findings.count("validity flags")
-        if noted != item.verdict:
-            self._name(item, noted, where)
+        compare_verdicts(self.findings, item, noted, where)
         if item.transaction is None:
             return
         self.findings.count("creators")
@@ -240,16 +239,6 @@ class Chain:
             organisations = {found.organisation.msp_id for found in item.transaction.endorsers}
             self.endorsed_by[len(organisations)] += 1
             yield Committed(position, item.transaction)
-
-    def _name(self, item: Judged, noted: int | None, where: str) -> None:
-        shown = _shown(noted)
-        if noted == Verdict.VALID and item.verdict is Verdict.ENDORSEMENT_POLICY_FAILURE:
-            self.findings.fail("endorsements", item.why, where)
-        elif noted == Verdict.VALID and item.verdict in _CREATOR:
-            self.findings.fail("creators", item.why, where)
-        else:
-            what = f"it is noted as {shown} and is {item.verdict.name}"
-            self.findings.fail("validity flags", f"{what}: {item.why}" if item.why else what, where)
 
     def _check_commit_hash(self, block: Block, number: int) -> None:
         try:
@@ -261,21 +250,3 @@ class Chain:
         if not same and noted:
             # What is wrong in one block is said of that block, and not of all that follow.
             self.validator.commit_hash = noted
-
-
-_CREATOR = (
-    Verdict.BAD_CREATOR_SIGNATURE,
-    Verdict.BAD_PROPOSAL_TXID,
-    Verdict.INVALID_ENDORSER_TRANSACTION,
-    Verdict.BAD_PAYLOAD,
-    Verdict.BAD_COMMON_HEADER,
-)
-
-
-def _shown(noted: int | None) -> str:
-    if noted is None:
-        return "nothing"
-    try:
-        return Verdict(noted).name
-    except ValueError:
-        return f"code {noted}"

@@ -132,7 +132,7 @@ class View:
         """Who submitted it."""
         return self.committed.transaction.creator
 
-    @property
+    @cached_property
     def where(self) -> str:
         """Its place, for findings."""
         return str(self.committed.position)
