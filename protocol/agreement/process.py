@@ -22,7 +22,7 @@ from protocol.errors import EncodingError, ProcessError
 from protocol.fields import AgreementFields
 from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
-from protocol.trees.limits import FIRST_FORMAT, LATEST_FORMAT
+from protocol.trees.limits import FIRST_FORMAT, KIND_NAMES, LATEST_FORMAT, TREE
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32
@@ -65,6 +65,8 @@ class Specification:
     version: int = VERSION
     estimator_format: int = LATEST_FORMAT
     """In which format the nodes write their trees."""
+    estimator_kind: str = TREE
+    """Of which kind the estimators are."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -87,6 +89,7 @@ class Specification:
             found.whole("confidential_blocks", 0, MAX_CONFIDENTIAL_BLOCKS, 0),
             version,
             found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
+            _estimator_kind(found.get("estimator_kind", TREE)),
         )
         specification.check()
         return specification
@@ -110,6 +113,10 @@ class Specification:
             step.check_nodes(self.nodes)
             if step.parameters.limits.format != FIRST_FORMAT:
                 raise ProcessError("PROCESS_FIELDS", "limits has a format, which estimator_format is for")
+            if step.parameters.limits.kind != TREE:
+                raise ProcessError("PROCESS_FIELDS", "limits has a kind, which estimator_kind is for")
+        if self.estimator_kind != TREE and self.estimator_format != LATEST_FORMAT:
+            raise ProcessError("PROCESS_VALUE", "estimator_format is for single trees")
         self.topology.first.check_nodes(self.nodes)
         for start, topology in self.topology.changes:
             topology.check_nodes(self.nodes)
@@ -155,7 +162,7 @@ class Specification:
     ) -> TaskParameters:
         """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
-        agreed = step.parameters_of(node).in_format(self.estimator_format)
+        agreed = step.parameters_of(node).in_format(self.estimator_format, self.estimator_kind)
         counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
             agreed,
@@ -189,6 +196,9 @@ class Specification:
             record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
             record |= {"confidential": self.confidential, "confidential_blocks": self.confidential_blocks}
             record["estimator_format"] = self.estimator_format
+        # Single trees go without saying, so that what was agreed on before there were kinds keeps its digest.
+        if self.estimator_kind != TREE:
+            record["estimator_kind"] = self.estimator_kind
         return record
 
     def to_bytes(self) -> bytes:
@@ -206,7 +216,14 @@ class Specification:
 
 _NEEDED = ("version", "process", "organisations", "nodes", "topology", "steps")
 _FIRST = ("description", "topology_changes", "initial_model", "task_seconds")
-_SECOND = ("silence_seconds", "abort", "confidential", "confidential_blocks", "estimator_format")
+_SECOND = (
+    "silence_seconds",
+    "abort",
+    "confidential",
+    "confidential_blocks",
+    "estimator_format",
+    "estimator_kind",
+)
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""
 _FORMATS = {1: FIRST_FORMAT, VERSION: LATEST_FORMAT}
@@ -238,6 +255,14 @@ def _abort(value: object) -> AbortRule:
         raise ProcessError(
             "PROCESS_VALUE", f"abort {str(value)[:40]!r} is neither majority nor any"
         ) from None
+
+
+def _estimator_kind(value: object) -> str:
+    if value not in KIND_NAMES:
+        raise ProcessError(
+            "PROCESS_VALUE", f"estimator_kind {str(value)[:40]!r} is none of {', '.join(KIND_NAMES)}"
+        )
+    return str(value)
 
 
 def _organisations(names: list[Any]) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from learning.compiled import implementation
 from learning.errors import ParameterError, RowsError
-from learning.fit import strip
+from learning.grow import strip
 from learning.predict import Predictor
+from learning.voters import TreeVoters
 from protocol.trees.tree import Tree, TreeLimits
 
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
@@ -110,7 +111,7 @@ def test_an_unknown_vote_is_refused(leaf):
 def test_the_extension_refuses_buffers_of_another_size(random_trees):
     from learning.compiled import choose
 
-    ours = Predictor.of(random_trees(2))
+    ours = TreeVoters.of(random_trees(2), np.ones(2))
     out = np.empty(3)
     X = np.zeros((3, 4), dtype=np.float32)
     with pytest.raises(ValueError, match="bytes"):
