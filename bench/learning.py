@@ -26,7 +26,7 @@ from learning.compiled import implementation
 from learning.ensemble import Ensemble
 from learning.fit import FitOptions, FitTask, fit
 from learning.fit_cache import FitCache
-from learning.grow import strip
+from learning.fit_tree import strip
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import KernelRanking

@@ -19,7 +19,7 @@ from learning.actions import NodeState
 from learning.errors import ParameterError
 from learning.fit import FitTask
 from learning.fit_options import FitOptions
-from learning.grow import fit_tree
+from learning.fit_tree import fit_tree
 from learning.predict import Predictor
 from learning.robust import HomeCheck
 from learning.rows import Rows

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import ThreadpoolController
 
 from learning.fit_options import FitOptions
-from learning.grow import LARGEST
+from learning.fit_tree import LARGEST
 from learning.rows import Rows
 from protocol.trees.boosted import Boosted
 from protocol.trees.encoding_boosted import MAX_LEAF
@@ -92,6 +90,8 @@ def strip_boosted(fitted: Any, limits: TreeLimits) -> Boosted:
 
 def _model(options: FitOptions, limits: TreeLimits, random_state: int) -> Any:
     """Return the library's model, so small that the limits hold whatever it grows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - a second, for this kind alone
+
     leaves = min(options.leaves, limits.max_internal + 1)
     depth = min(limits.max_depth, options.max_depth or limits.max_depth)
     return HistGradientBoostingClassifier(
@@ -125,6 +125,8 @@ def _constant(base: float, limits: TreeLimits) -> Boosted:
 
 
 @cache
-def _threads() -> ThreadpoolController:
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - as above
+
     # Looking for the libraries that have threads takes longer than to boost.
     return ThreadpoolController()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from learning.boost import fit_boosted
 from learning.fit_options import FitOptions
-from learning.grow import fit_tree
+from learning.fit_tree import fit_tree
 from learning.rows import Rows
 from learning.voters import BoostedVoters, Floats, TreeVoters, Voters
 from protocol.trees.content import Content

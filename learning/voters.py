@@ -10,7 +10,6 @@ from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from learning.compiled import choose
 from protocol.trees.boosted import Boosted
@@ -134,6 +133,8 @@ class BoostedVoters:
 
     def sums(self, values: NDArray[np.float32], vote: bool, form: str | None) -> Floats:
         """Return per row the weighted sum of the estimators' probabilities, or votes."""
+        from scipy.special import expit  # noqa: PLC0415 - slow to load, and for this kind alone
+
         total = np.zeros(len(values))
         for place, weight in enumerate(self.weights):
             probability = expit(self.log_odds(values, place, form))

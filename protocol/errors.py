@@ -324,10 +324,14 @@ TABLE: dict[str, Code] = {
         "Make the consortium a majority of the channel, or have the collection defined.",
     ),
     "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
-    "TREES_GONE": Code(StateError, "Export models while the process keeps its trees; their digests stay."),
+    "TREES_GONE": Code(
+        StateError,
+        "Read trees and export models while the process keeps them (confidential_blocks); digests stay.",
+    ),
     "RECORD_UNVOUCHED": Code(
         StateError,
-        "Ask the organisation named; others wrote in its name, and its node cannot go on from there.",
+        "Ask the organisation named; others wrote in its name. Its node cannot go on from there, and a "
+        "change has to be asked for again.",
     ),
     "TASK_UNKNOWN": Code(StateError, "Open the task first, or correct process, node and iteration."),
     "TASK_EXPIRED": Code(StateError, "Launch the task again: it gets a new key and the same inputs."),
@@ -356,6 +360,20 @@ TABLE: dict[str, Code] = {
     ),
     "RESULT_SLOT": Code(StateError, "Take only what the slots of this iteration offered the node."),
     "RESULT_ENSEMBLE": Code(StateError, "Report the ensemble that FIT, GET and CROP gave, and its digest."),
+    "CHALLENGE_OWN": Code(AccessError, "Replay your own task (executor replay); others challenge it."),
+    "CHALLENGE_TASK": Code(StateError, "Challenge a task that has shared or completed; GetTask shows it."),
+    "CHALLENGE_EXISTS": Code(StateError, "Nothing is left to do: your organisation has challenged the task."),
+    "CHALLENGE_QUOTA": Code(
+        StateError, "Wait for verdicts on what you have challenged of this organisation."
+    ),
+    "CHALLENGE_UNKNOWN": Code(StateError, "Read ListChallenges: it shows who challenged which task."),
+    "CHALLENGE_AUDITOR": Code(
+        AccessError,
+        "Choose an auditor whom the challenge names: neither the challenger's nor the owner's.",
+    ),
+    "CHALLENGE_ANSWERED": Code(StateError, "Give the auditor the file; the inputs are opened to it already."),
+    "CHALLENGE_UNANSWERED": Code(StateError, "Wait until the owner opens the task's inputs to you."),
+    "CHALLENGE_JUDGED": Code(StateError, "Nothing is left to do: a verdict is given once."),
     "MODEL_UNKNOWN": Code(StateError, "Correct process and node; List shows the models there are."),
     "MODEL_EXISTS": Code(StateError, "Nothing is left to do: a model is published once."),
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),

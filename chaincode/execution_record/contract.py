@@ -11,6 +11,7 @@ from chaincode.common import Role, allow, caller_of, provenance, time_text, writ
 from chaincode.common.calls import advance, task_context
 from chaincode.common.trees import check_channel
 from chaincode.execution_record import store
+from chaincode.execution_record.challenges import EVENTS, Challenges
 from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.initial import InitialModels
 from chaincode.execution_record.queries import TaskQueries
@@ -21,6 +22,7 @@ from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.digest import Digest
 from protocol.errors import SignatureError, StateError
 from protocol.ledger import keys
+from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
 from protocol.ledger.common import ImageVersion, Signed
 from protocol.ledger.estimators import (
     CreationRecord,
@@ -57,7 +59,7 @@ from protocol.trees.share import Share, ShareLimits
 _TASK = "version, process, node, iteration, organisation, attempt, state"
 
 
-class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
+class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
     """The evidence of every task: what it committed to, what it signed, what that put on the ledger."""
 
     name = "execution-record"
@@ -68,6 +70,7 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "TaskFailed": f"a task was closed without result: {_TASK}, code",
         "TaskExpired": f"a task was closed because its time was over: {_TASK}, code",
         "TaskRefused": f"a node refused to run a task: {_TASK}, code",
+        **EVENTS,
     }
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
         "task": TaskRecord,
@@ -86,6 +89,10 @@ class ExecutionRecordContract(Closures, InitialModels, TaskQueries):
         "refusal": RefusalRecord,
         "taskkey": TaskKeyRecord,
         "imageuse": ImageUseRecord,
+        "challenge": ChallengeRecord,
+        "answer": AnswerRecord,
+        "verdict": VerdictRecord,
+        "openchallenges": OpenChallenges,
     }
 
     @submit

@@ -1,9 +1,9 @@
 """Leaving out who is silent: a majority of those who take part decides, after the time the process agreed on.
 
 A transaction's time is its client's claim, so no clock is believed alone. Each voter counts by its own: from
-the last transaction of whoever is silent, or, if that one claims a time to come, from when the voter first
-voted. A vote counts once that is `silence_seconds` ago and nothing has come in between, and more than half of
-the organisations must have such votes.
+the last transaction of whoever is silent, or the one by which it joined; if that one claims a time to come,
+from when the voter first voted. A vote counts once that is `silence_seconds` ago and nothing has come in
+between, and more than half of the organisations must have such votes.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,10 @@ from chaincode.common import (
     allow,
     caller_of,
     provenance,
-    read,
-    read_many,
     time_text,
-    write,
 )
 from chaincode.common.calls import find_task
+from chaincode.common.own import find_word, find_words, write_word
 from chaincode.orchestration.consent import majority_of
 from chaincode.orchestration.process import Process, ProcessProgress, owner_of
 from chaincode.shim import Context, submit
@@ -59,7 +57,7 @@ class Silence:
         return place(self.process.id, self.about, voter)
 
     def last_acts(self, ctx: Context) -> list[Provenance]:
-        """Return the last transaction of each node; of an organisation without nodes, its acceptance."""
+        """Return from where on each node is silent; an organisation without nodes is since its acceptance."""
         names = self.progress.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
         acts = [self._last_act(ctx, node) for node in names]
         return acts or [self.process.record.accepted.get(self.organisation, self._started)]
@@ -67,10 +65,10 @@ class Silence:
     def _last_act(self, ctx: Context, node: str) -> Provenance:
         missing = self.nodes.get(node)
         task = None if missing is None else find_task(ctx, TaskId(self.process.id, node, missing))
-        if task is not None:
-            return _last_of(task)
         done = self.progress.records.get(node)
-        return self._started if done is None else done.updated
+        acted = _last_of(task) if task is not None else self._started if done is None else done.updated
+        joined = self.process.record.course.joins.get(node)
+        return acted if joined is None else _latest([acted, *self.process.change_of(joined).agreed.values()])
 
     @property
     def _started(self) -> Provenance:
@@ -117,13 +115,13 @@ class Absences(LedgerContract):
     def _voted(self, ctx: Context, silence: Silence, reason: str) -> AbsenceStatus:
         voter, present = caller_of(ctx).organisation, silence.progress.present()
         vote = _vote(ctx, silence, voter, reason)
-        write(ctx, silence.key_of(voter), vote)
-        others = [name for name in present if name != voter]
-        found = read_many(ctx, [silence.key_of(name) for name in others], AbsenceVote)
+        write_word(ctx, voter, silence.key_of(voter), vote)
+        others = {name: silence.key_of(name) for name in present if name != voter}
+        found = find_words(ctx, others, AbsenceVote) | {voter: vote}
         voted: dict[str, Provenance] = {
             name: other.by.without_reason
-            for name, other in [*zip(others, found, strict=True), (voter, vote)]
-            if other is not None and other.counts and other.seen == vote.seen and other.nodes == vote.nodes
+            for name, other in found.items()
+            if other.counts and other.seen == vote.seen and other.nodes == vote.nodes
         }
         needed, change = majority_of(present), None
         if len(voted) >= needed:
@@ -201,8 +199,8 @@ def _vote(ctx: Context, silence: Silence, voter: str, reason: str) -> AbsenceVot
     """Make a vote, which counts if nothing has come since long enough, by the voter's own clock."""
     acts = silence.last_acts(ctx)
     seen = canonical.digest([act.tx for act in acts])
-    last = max(acts, key=lambda act: (act.time, act.tx))
-    before = read(ctx, silence.key_of(voter), AbsenceVote)
+    last = _latest(acts)
+    before = find_word(ctx, voter, silence.key_of(voter), AbsenceVote)
     began = last.time if before is None or before.seen != seen else before.since
     since = min(began, time_text(ctx.time))
     enough = timedelta(seconds=silence.process.specification.silence_seconds)
@@ -217,6 +215,10 @@ def _vote(ctx: Context, silence: Silence, voter: str, reason: str) -> AbsenceVot
         counts=ctx.time - datetime.fromisoformat(since) >= enough,
         by=ReasonedProvenance.of(provenance(ctx), reason),
     )
+
+
+def _latest(acts: list[Provenance]) -> Provenance:
+    return max(acts, key=lambda act: (act.time, act.tx))
 
 
 def _last_of(task: TaskEvidence) -> Provenance:

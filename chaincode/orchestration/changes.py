@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance, write
+from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance
+from chaincode.common.own import write_word
 from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
     Process,
@@ -137,7 +138,7 @@ class Changes(LedgerContract):
         if asked.change is not None:
             raise StateError("CHANGE_HOLDS", f"it is change {asked.change} of {process}")
         asked = replace(asked, withdrawn=provenance(ctx))
-        write(ctx, keys.ask(process, caller.organisation, number), asked)
+        write_word(ctx, caller.organisation, keys.ask(process, caller.organisation, number), asked)
         self.announce(
             ctx,
             "ChangeWithdrawn",

@@ -5,17 +5,18 @@ needs everybody who takes part, because it decides whom they listen to. Another 
 comes back after it was left out, needs more than half: one member shall not keep the others on a version with
 a fault. Nobody runs code that it has not agreed to: a node whose organisation has not opens no task with it.
 
-Asks and agreements stand under keys of their own, which no task reads.
+Asks and agreements stand under keys of their own, which no task reads but those of an image that was changed.
+Each counts only with the endorsement of the organisation that it is the word of (`chaincode/common/own.py`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from chaincode.common import CallerIdentity, provenance, read, read_many, write
+from chaincode.common import CallerIdentity, provenance, read, write
+from chaincode.common.own import check_vouched, find_words, write_word
 from chaincode.orchestration.process import Process, ProcessProgress
 from chaincode.shim import Context
 from protocol.agreement.course import Change, ChangeKind
-from protocol.agreement.process import MAX_CHANGES
 from protocol.errors import AccessError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -87,7 +88,7 @@ def ask(
     # Somebody outside the consortium may agree to what a member asked for, and ask for nothing.
     caller.need_member(progress.plan.consortium)
     count = read(ctx, keys.asks(process.id, caller.organisation), AskCount) or AskCount(0)
-    if count.asked >= MAX_CHANGES:
+    if count.asked >= process.specification.change_quota:
         raise StateError("CHANGE_LIMIT", f"{caller.organisation} has asked for {count.asked} changes")
     write(ctx, keys.asks(process.id, caller.organisation), AskCount(count.asked + 1))
     by = provenance(ctx)
@@ -101,6 +102,7 @@ def ask(
         digest=change_digest(change),
         by=by,
     )
+    write_word(ctx, caller.organisation, keys.ask(process.id, caller.organisation, count.asked), made)
     return _settled(ctx, process, made, consent, {caller.organisation: by})
 
 
@@ -114,13 +116,17 @@ def agree(
         raise StateError("PROCESS_ACCEPTED", f"{caller.organisation} has agreed to this change")
     by = provenance(ctx)
     made = AgreementRecord(process.id, asked.asked, asked.number, caller.organisation, asked.digest, by)
-    write(ctx, keys.agreement(process.id, asked.asked, asked.number, caller.organisation), made)
+    place = keys.agreement(process.id, asked.asked, asked.number, caller.organisation)
+    write_word(ctx, caller.organisation, place, made)
     return _settled(ctx, process, asked, consent, {**agreed, caller.organisation: by})
 
 
 def find_ask(ctx: Context, process: str, organisation: str, number: int) -> AskRecord:
-    """Read an ask that is there and was not withdrawn."""
-    found = read(ctx, keys.ask(process, organisation, number), AskRecord)
+    """Read an ask that is there, is its organisation's own word, and was not withdrawn."""
+    place = keys.ask(process, organisation, number)
+    found = read(ctx, place, AskRecord)
+    if found is not None:
+        check_vouched(ctx, organisation, place, found.mark)
     if found is None or found.withdrawn is not None:
         raise StateError("CHANGE_UNKNOWN", f"{organisation} asks for no change {number} of {process}")
     return found
@@ -129,9 +135,10 @@ def find_ask(ctx: Context, process: str, organisation: str, number: int) -> AskR
 def agreements(ctx: Context, asked: AskRecord, members: tuple[str, ...]) -> dict[str, Provenance]:
     """Return who has agreed to an ask, of these organisations; who asked has."""
     names = sorted({*members} - {asked.asked})
-    wanted = [keys.agreement(asked.process, asked.asked, asked.number, name) for name in names]
-    found = zip(names, read_many(ctx, wanted, AgreementRecord), strict=True)
-    return {asked.asked: asked.by, **{name: record.by for name, record in found if record is not None}}
+    places = {name: keys.agreement(asked.process, asked.asked, asked.number, name) for name in names}
+    found = find_words(ctx, places, AgreementRecord)
+    given = {name: word.by for name, word in found.items() if word.digest == asked.digest}
+    return {asked.asked: asked.by, **given}
 
 
 def status_of(asked: AskRecord, consent: Consent, agreed: Mapping[str, Provenance]) -> AskStatus:
@@ -163,7 +170,7 @@ def _consent_of(caller: CallerIdentity, change: Change, progress: ProcessProgres
 def _settled(
     ctx: Context, process: Process, asked: AskRecord, consent: Consent, agreed: dict[str, Provenance]
 ) -> AskStatus:
-    """Write an ask, and the change that it becomes if all that is needed have agreed."""
+    """Write the change that an ask becomes if all that is needed have agreed."""
     if asked.change is None and consent.is_given(agreed):
         change = ChangeRecord(
             process=process.id,
@@ -178,7 +185,5 @@ def _settled(
         )
         process.apply(ctx, change)
         asked = replace(asked, change=change.number)
-        write(ctx, keys.ask(process.id, asked.asked, asked.number), asked)
-    elif len(agreed) == 1:
         write(ctx, keys.ask(process.id, asked.asked, asked.number), asked)
     return status_of(asked, consent, agreed)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
 from chaincode.common.calls import EXECUTION_RECORD, bind_initial
-from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
+from chaincode.common.own import check_vouched, endorsement_by, seal, vouch, write_word
 from chaincode.orchestration.absence import Absences
 from chaincode.orchestration.changes import Changes
 from chaincode.orchestration.process import (
@@ -185,9 +185,8 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
         if caller.organisation not in voted:
             vote = ReasonedProvenance.of(provenance(ctx), reason)
             voted |= {caller.organisation: vote}
-            write(
-                ctx, keys.abort(process, caller.organisation), AbortVote(process, caller.organisation, vote)
-            )
+            place = keys.abort(process, caller.organisation)
+            write_word(ctx, caller.organisation, place, AbortVote(process, caller.organisation, vote))
         if len(voted) >= needed:
             found.change(ended=ReasonedProvenance.of(provenance(ctx), reason))
             found.save(ctx)

@@ -1,7 +1,8 @@
 """Reading processes: records, lists, status, history, and the contexts of the other chaincodes."""
 
-from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, read_many, stored_page
+from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, stored_page
 from chaincode.common.calls import image_record
+from chaincode.common.own import find_word, find_words, is_word
 from chaincode.orchestration.consent import agreements, consent_to, majority_of, status_of
 from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
@@ -15,10 +16,12 @@ from protocol.ledger.changes import (
     AbortStatus,
     AbortVote,
     AbsenceVote,
+    AgreementRecord,
     AskRecord,
     AskStatus,
     ChangeRecord,
     ProcessVotes,
+    change_digest,
 )
 from protocol.ledger.common import MAX_PAGE, History, Page, ReasonedProvenance
 from protocol.ledger.processes import (
@@ -73,7 +76,8 @@ class ProcessQueries(LedgerContract):
 
         def show(asked: AskRecord) -> AskStatus | None:
             settled = asked.change is not None and asked.kind is not ChangeKind.IMAGE
-            if settled or asked.withdrawn is not None:
+            place = keys.ask(process, asked.asked, asked.number)
+            if settled or asked.withdrawn is not None or not is_word(ctx, asked.asked, place, asked):
                 return None
             consent = consent_to(asked.wanted, progress)
             found = status_of(asked, consent, agreements(ctx, asked, consent.members))
@@ -101,7 +105,9 @@ class ProcessQueries(LedgerContract):
             vote
             for kind in ("absence", "departure")
             for vote in page(ctx, (kind, process), MAX_PAGE, "", AbsenceVote, lambda vote: vote).items
-            if vote.organisation in present and vote.nodes.items() <= progress.unfinished().items()
+            if vote.organisation in present
+            and vote.nodes.items() <= progress.unfinished().items()
+            and is_word(ctx, vote.by.organisation, vote.key, vote)
         ]
         return ProcessVotes(abort, tuple(absences))
 
@@ -190,9 +196,8 @@ def _node(progress: ProcessProgress, node: str) -> NodeProgress:
 
 def abort_votes(ctx: Context, process: str, members: tuple[str, ...]) -> dict[str, ReasonedProvenance]:
     """Return the votes of these organisations to give a process up."""
-    wanted = [keys.abort(process, name) for name in members]
-    found = zip(members, read_many(ctx, wanted, AbortVote), strict=True)
-    return {name: vote.by for name, vote in found if vote is not None}
+    places = {name: keys.abort(process, name) for name in members}
+    return {name: vote.by for name, vote in find_words(ctx, places, AbortVote).items()}
 
 
 def needed_to_abort(process: Process, status: ProcessState, progress: ProcessProgress) -> int:
@@ -212,9 +217,15 @@ def _task_image(ctx: Context, process: Process, organisation: str, planned: Plan
 
 
 def _has_agreed(ctx: Context, change: ChangeRecord, organisation: str) -> bool:
-    if organisation in change.agreed or change.ask is None:
+    """Whether an organisation asked for a change or agreed to it, by its own endorsement."""
+    if change.ask is None:
         return True
-    return ctx.get(keys.agreement(change.process, change.asked, change.ask, organisation)) is not None
+    if organisation == change.asked:
+        place = keys.ask(change.process, organisation, change.ask)
+        return find_word(ctx, organisation, place, AskRecord) is not None
+    place = keys.agreement(change.process, change.asked, change.ask, organisation)
+    given = find_word(ctx, organisation, place, AgreementRecord)
+    return given is not None and given.digest == change_digest(change.change)
 
 
 def _task_context(  # noqa: PLR0917

@@ -12,6 +12,7 @@ from executor.audit.sentences import facts_of, sentence_of
 from protocol.errors import IdentifierError
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.ledger import keys
+from protocol.task.opening import TaskId
 
 OF_ONE_TREE = ("estimator", "offer", "member")
 """Records about single trees: a process has too many of them to be told one by one."""
@@ -25,6 +26,10 @@ class Subject:
     name: str
     process: str
     includes: Callable[[keys.Key], bool] = field(repr=False)
+
+    def rests_on(self, task: TaskId) -> bool:
+        """Whether a challenge of a task concerns it: its own task, or any of the process it came from."""
+        return self.name == str(task) if self.kind == "task" else task.process == self.process
 
     @classmethod
     def parse(cls, kind: str, name: str) -> "Subject":
@@ -55,8 +60,9 @@ def _task_keys(process: str, node: str, iteration: int) -> Callable[[keys.Key], 
     }
 
     def includes(key: keys.Key) -> bool:
-        refused = key.kind == "refusal" and key.parts[:3] == (process, node, iteration)
-        return refused or (key.kind, *key.parts) in known
+        about = ("refusal", "challenge", "answer", "verdict")
+        mine = key.kind in about and key.parts[:3] == (process, node, iteration)
+        return mine or (key.kind, *key.parts) in known
 
     return includes
 

@@ -5,7 +5,7 @@ from executor.audit.fabric.configuration import BFT
 
 ALWAYS = (
     "That a task really ran in its container: whoever holds a node's key and its host can sign trees made"
-    " elsewhere. It takes one organisation, for its own nodes alone.",
+    " elsewhere. It takes one organisation, for its own nodes alone; a challenge exposes it.",
     "That the data are true: a commitment binds a node to its rows and says nothing of where they come from.",
     "That time stamps are true: each is its client's claim. The order of events is that of the blocks.",
     "That a well-formed tree is harmless: an audit shows who made it and who took it.",

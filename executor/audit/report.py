@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from executor.audit import challenges
 from executor.audit.dossier import Dossier, SubjectFindings, claims_of
 from executor.audit.findings import Claim, Failure
 from executor.audit.text import FAILS, HOLDS, show_claim, show_failure
 from executor.audit.verify import Verification
+from protocol.ledger.challenges import ChallengeEvidence
 
 SHOWN = 20
 """How many failures elsewhere are shown where the subject itself has none."""
@@ -35,8 +37,15 @@ class Report:
 
     @property
     def verified(self) -> bool:
-        """Whether the subject is there and every claim about the whole channel holds."""
-        return bool(self.dossier.events) and self.verification.verified
+        """Whether the subject is there, the whole channel holds, and no replay gave something else."""
+        return (
+            bool(self.dossier.events) and self.verification.verified and challenges.is_sound(self.challenges)
+        )
+
+    @property
+    def challenges(self) -> list[ChallengeEvidence]:
+        """The challenges of the subject's tasks."""
+        return challenges.about(self.verification.challenges, self.dossier.subject.rests_on)
 
     @property
     def title(self) -> str:
@@ -57,6 +66,11 @@ class Report:
         whole = f"the whole channel: {chain.chain.height} blocks, {chain.chain.signatures} signatures"
         wrong = f"; {len(chain.failures)} things are wrong in it" if chain.failures else ""
         found.append((chain.verified, whole + wrong))
+        if self.challenges:
+            line = "no auditor who ran a challenged task again found something else"
+            found.append(
+                (challenges.is_sound(self.challenges), f"{line} ({len(self.challenges)} challenges)")
+            )
         return found
 
     @property
@@ -80,6 +94,7 @@ class Report:
             "facts": self.dossier.facts,
             "events": [event.to_dict() for event in self.dossier.events],
             "failures": [failure.to_dict() for failure in self.failures],
+            "challenges": [challenges.to_dict(found) for found in self.challenges],
             "not_proven": self.not_proven,
         }
 
@@ -91,6 +106,7 @@ class Report:
             parts += ["", "Not as it should be:", *map(show_failure, self.failures)]
         if self.dossier.facts:
             parts += ["", *(f"{name}: {value}" for name, value in self.dossier.facts.items())]
+        parts += challenges.lines(self.challenges)
         parts += ["", "What happened, in the order of the blocks:"]
         parts += [f"{event.position}: {event.sentence} ({event.by})" for event in self.dossier.events]
         parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in self.not_proven)]
@@ -112,12 +128,14 @@ class Report:
             f"<td>{escape(event.by)}</td><td>{escape(', '.join(event.endorsed_by))}</td></tr>"
             for event in self.dossier.events
         )
+        doubted = "".join(f"<li>{escape(line)}</li>" for line in challenges.lines(self.challenges)[2:])
         limits = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.not_proven)
         verdict = "verified" if self.verified else "NOT VERIFIED"
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
             f"<style>{_STYLE}</style></head><body><h1>{escape(self.title)}</h1><p><strong>{verdict}</strong></p>"
             f"<ul>{claims}</ul>{f'<h2>Not as it should be</h2><ul>{wrong}</ul>' if wrong else ''}"
+            f"{f'<h2>Challenges</h2><ul>{doubted}</ul>' if doubted else ''}"
             f"<h2>Facts</h2><table>{facts}</table><h2>What happened, in the order of the blocks</h2><table>"
             "<tr><th>block</th><th>transaction</th><th>what</th><th>by</th><th>endorsed by</th></tr>"
             f"{events}</table><h2>What this does not prove</h2><ul>{limits}</ul></body></html>\n"

@@ -57,6 +57,13 @@ _SENTENCES: dict[str, Callable[[Any, Any], str]] = {
     "member": lambda _, parts: f"it is in the model of {parts[3]}",
     "model": lambda record, _: f"{record.node} publishes a model of {len(record.estimators)} trees",
     "access": _access,
+    "challenge": lambda record, _: f"{record.organisation} challenges task {record.task}",
+    "answer": lambda record, _: (
+        f"its inputs are opened to {record.auditor}, after {record.organisation} challenged"
+    ),
+    "verdict": lambda record, _: (
+        f"{record.auditor} ran task {record.node}/{record.iteration} again: {record.verdict}"
+    ),
     "refusal": lambda record, _: f"{record.node} refuses iteration {record.iteration}: {record.code}",
 }
 

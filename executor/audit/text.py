@@ -1,5 +1,6 @@
 """The findings of an audit for people: a line for each claim, then what is wrong, then what nobody knows."""
 
+from executor.audit import challenges
 from executor.audit.findings import Claim, Failure
 from executor.audit.verify import Verification
 
@@ -16,6 +17,7 @@ def show_verification(found: Verification) -> str:
     parts = [head, "", *map(show_claim, found.claims)]
     if found.failures:
         parts += ["", "Not as it should be:", *map(show_failure, found.failures)]
+    parts += challenges.lines(found.challenges)
     parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in found.not_proven)]
     parts += ["", "verified" if found.verified else "NOT VERIFIED"]
     return "\n".join(parts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from executor.audit import chain as chains
-from executor.audit import statements
+from executor.audit import challenges, statements
 from executor.audit.bundle import CONFIGURATION, MANIFEST, Manifest, block_name, read_members
 from executor.audit.chain import Anchor, Chain
 from executor.audit.errors import BundleError
@@ -21,9 +21,11 @@ from executor.audit.fabric.messages import MalformedError
 from executor.audit.findings import Claim, Failure, Findings
 from executor.audit.limits import not_proven
 from executor.audit.replay import replay
+from executor.audit.replay.challenges import standing_challenges
 from executor.audit.replay.replay import Replay
 from executor.audit.replay.view import View, Written
 from executor.audit.statements import Seen, Statement
+from protocol.ledger.challenges import ChallengeEvidence
 
 SENTENCES = {
     **chains.SENTENCES,
@@ -44,6 +46,8 @@ class Verification:
     not_proven: list[str]
     manifest: Manifest
     chain: Chain = field(repr=False)
+    challenges: list[ChallengeEvidence] = field(default_factory=list)
+    """Those of the whole channel."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -60,6 +64,7 @@ class Verification:
             "claims": [claim.to_dict() for claim in self.claims],
             "not_proven": self.not_proven,
             "failures": [failure.to_dict() for failure in self.failures],
+            "challenges": [challenges.to_dict(found) for found in self.challenges],
         }
 
 
@@ -95,9 +100,10 @@ def verify_bundle(
         raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
     _check_copies(findings, manifest, chain, copies)
     statements.compare(findings, chain.configuration, said, seen)
+    found = standing_challenges(chain.validator.state)
     chain.validator.state.close()
     return Verification(
-        findings.verified, findings.claims, findings.failures, not_proven(chain), manifest, chain
+        findings.verified, findings.claims, findings.failures, not_proven(chain), manifest, chain, found
     )
 
 

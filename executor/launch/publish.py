@@ -31,7 +31,7 @@ def publish_model(session: NodeSession, tell: Callable[[str], None]) -> Digest:
     context = ledger.orchestration.task_context(TaskId(process, node, result.iteration))
     state = StateRecord.from_bytes(session.store.state(result.state), context.limits)
     ids = [estimator.id for estimator in state.ensemble]
-    unseen = set(ledger.execution.estimators(process, ids).missing)
+    unseen = set(ledger.execution.digests(process, ids).missing)
     trees = Share(tuple(estimator for estimator in state.ensemble if estimator.id in unseen))
     metrics = {"estimators": len(ids), "origins": len({estimator_id.creator for estimator_id in ids})}
     try:

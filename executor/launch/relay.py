@@ -126,10 +126,17 @@ class TaskRelay:
         if len(found) < len(ids) and initial is not None:
             trees = self.ledger.models.trees(initial.process, initial.node, used_by=self.id.process)
             found = self._decoded(trees) | found
-        lost = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
+        lost = [estimator_id for estimator_id in ids if estimator_id not in found]
         if lost:
-            raise StateError("ESTIMATOR_UNKNOWN", f"{', '.join(lost[:5])} is offered and not on the ledger")
+            raise self._lost(lost)
         return [found[estimator_id] for estimator_id in ids]
+
+    def _lost(self, ids: list[EstimatorId]) -> StateError:
+        """Say what became of trees that are offered and cannot be read: their digests outlive them."""
+        names = ", ".join(map(str, ids[:5]))
+        if self.ledger.execution.digests(self.id.process, ids).estimators:
+            return StateError("TREES_GONE", f"{names} is offered and no longer kept by the peers")
+        return StateError("ESTIMATOR_UNKNOWN", f"{names} is offered and not on the ledger")
 
     def _decoded(self, estimators: Iterable[SharedEstimator]) -> dict[EstimatorId, Estimator]:
         return {shared.id: shared.decode(self.context.limits) for shared in estimators}

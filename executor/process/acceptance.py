@@ -53,7 +53,8 @@ def summary(specification: Specification) -> Iterator[str]:
         model = specification.initial_model
         yield f"starts from    the model of {model.node} in {model.process}, {model.digest}"
     yield f"rules          a task may take {specification.task_seconds} s; left out by majority after"
-    yield f"               {specification.silence_seconds} s of silence; aborted by {specification.abort}"
+    yield f"               {specification.silence_seconds} s of silence; aborted by {specification.abort};"
+    yield f"               {specification.change_quota} changes may be asked for by each organisation"
     yield f"digest         {specification.digest}"
 
 

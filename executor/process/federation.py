@@ -35,6 +35,7 @@ _AS_THEY_ARE = (
     "estimator_kind",
     "confidential",
     "confidential_blocks",
+    "change_quota",
 )
 
 

@@ -136,18 +136,29 @@ require_name() {
     "names are lower-case letters, digits and hyphens, a letter first, 63 at most" "choose another name"
 }
 
+# alone_with NAME: keeps other scripts that make the same thing waiting until the subshell that calls it ends. Two builds of
+# one tag would give two images, and the tag would move while the first is in use; of two engines neither would start.
+# What outlives the subshell must close "$held".
+alone_with() {
+  mkdir -p "$CACHE/locks"
+  exec {held}>"$CACHE/locks/${1//\//-}"
+  flock --timeout 3600 "$held" || die "$TIMEOUT" "another script has been making $1 for an hour" \
+    "it holds $CACHE/locks/${1//\//-}" "end it, then run the command again"
+}
+
 # install_debian WHAT PACKAGE...: on Debian, as root; elsewhere it says what to install.
-install_debian() {
+install_debian() (
   local what=$1
   shift
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     die "$FAILED" "$what is missing" "this machine is not Debian, or you are not root" "install: $*"
   fi
+  alone_with "Debian packages"
   say "$what: installing Debian packages $*"
   quietly "apt-get update" apt-get update
   quietly "apt-get install $*" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" ||
     die "$FAILED" "$what was not installed" "apt-get said the above" "install by hand: $*"
-}
+)
 
 # lock_network: one up.sh or down.sh at a time for each network; the lock falls with the script. up.sh --fresh runs down.sh
 # within its own lock.

@@ -4,16 +4,6 @@
 
 image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
-# alone_with NAME: keeps other scripts that build the same thing waiting until the subshell that calls it ends. Two builds of
-# one tag would give two images, and the tag would move from one to the other while the first is in use.
-alone_with() {
-  local lock
-  mkdir -p "$CACHE/locks"
-  exec {lock}>"$CACHE/locks/${1//\//-}"
-  flock --timeout 3600 "$lock" || die "$TIMEOUT" "another script has been building $1 for an hour" \
-    "it holds $CACHE/locks/${1//\//-}" "end it, then run the command again"
-}
-
 # choose_images auto|official|build: prints official or build.
 choose_images() {
   case $1 in

@@ -70,7 +70,10 @@ docker_engine() {
   [ -z "${DOCKER_HOST:-}" ] || die "$DOCKER_UNREACHABLE" "the Docker engine at $DOCKER_HOST does not answer" \
     "$(engine_answers 2>&1)" "start it, or unset DOCKER_HOST: scripts/bootstrap starts an engine on this host"
   command -v dockerd >/dev/null || install_debian "the Docker engine" docker.io iptables
-  start_engine
+  (
+    alone_with docker-engine
+    engine_answers >/dev/null 2>&1 || start_engine
+  )
 }
 
 start_engine() {
@@ -83,7 +86,8 @@ start_engine() {
     say "docker: starting the engine (there is no systemd), log in /var/log/dockerd.log"
     clear_dead_engine
     # Without what belongs to the command that happens to start it.
-    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null &
+    # shellcheck disable=SC2154 # by alone_with
+    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null {held}>&- &
   fi
   eventually 60 "the Docker engine answers" engine_answers
 }

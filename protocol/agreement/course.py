@@ -67,11 +67,13 @@ class Course:
     """The nodes that the others left out, until they join again."""
     gone: tuple[str, ...] = ()
     """The organisations that the others left out, until a node of theirs joins."""
+    joins: Mapping[str, int] = field(default_factory=dict)
+    """The number of the change by which each node joined last."""
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Accept the course of a process record, or raise."""
-        names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone")
+        names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone", "joins")
         found = Fields(record, "the course", names)
         return cls(
             found.count("count"),
@@ -81,6 +83,7 @@ class Course:
             tuple(map(_pair, _list(found["images"]))),
             tuple(map(parse_node, _list(found["left_out"]))),
             tuple(map(parse_organisation, _list(found["gone"]))),
+            {parse_node(node): check_counter(at, "a number") for node, at in _object(found["joins"])},
         )
 
     def to_dict(self) -> dict[str, Record]:
@@ -93,6 +96,7 @@ class Course:
             "images": [[start, number] for start, number in self.images],
             "left_out": list(self.left_out),
             "gone": list(self.gone),
+            "joins": dict(self.joins),
         }
 
     def spans_of(self, node: str, known: bool = True) -> tuple[Span, ...]:
@@ -121,6 +125,7 @@ class Course:
             spans={**self.spans, node: spans},
             left_out=tuple(name for name in self.left_out if name != node),
             gone=tuple(name for name in self.gone if name != organisation),
+            joins={**self.joins, node: self.count - 1},
         )
 
     def _without(self, node: str, start: int, nodes: Mapping[str, str]) -> "Course":

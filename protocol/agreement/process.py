@@ -1,8 +1,8 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
-Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out, so
-equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2 for
-what it could not say.
+Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
+that of `change_quota`, which came later and is left out), so equal agreements have equal digests. Version 1
+is read as it was written, with the defaults of version 2 for what it could not say.
 """
 
 from collections.abc import Callable, Mapping
@@ -67,6 +67,8 @@ class Specification:
     """In which format the nodes write their trees."""
     estimator_kind: str = TREE
     """Of which kind the estimators are."""
+    change_quota: int = MAX_CHANGES
+    """How many changes of the running process each organisation may ask for."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -90,6 +92,7 @@ class Specification:
             version,
             found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
             _estimator_kind(found.get("estimator_kind", TREE)),
+            found.whole("change_quota", 1, MAX_CHANGES, MAX_CHANGES),
         )
         specification.check()
         return specification
@@ -199,6 +202,8 @@ class Specification:
         # Single trees go without saying, so that what was agreed on before there were kinds keeps its digest.
         if self.estimator_kind != TREE:
             record["estimator_kind"] = self.estimator_kind
+        if self.change_quota != MAX_CHANGES:
+            record["change_quota"] = self.change_quota
         return record
 
     def to_bytes(self) -> bytes:
@@ -223,6 +228,7 @@ _SECOND = (
     "confidential_blocks",
     "estimator_format",
     "estimator_kind",
+    "change_quota",
 )
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""

@@ -4,15 +4,28 @@ A task reads the process and the changes that hold, and none of the rest: whoeve
 withdraws holds up nobody's results.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from protocol import canonical
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.lifecycle import ProcessState
 from protocol.digest import Digest
+from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.record import LedgerRecord, Raw
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWord(LedgerRecord):
+    """What an organisation says for itself: it counts only with a mark that the organisation endorsed."""
+
+    versioned: ClassVar[bool] = True
+
+    @property
+    def mark(self) -> str:
+        """What the organisation's own collection holds for it: SHA-256 of the record as it was written."""
+        return str(canonical.digest(self.to_dict()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +50,8 @@ class AskCount(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class AskRecord(LedgerRecord):
+class AskRecord(OwnWord):
     """A change that an organisation asks for, until it holds or the asker withdraws it."""
-
-    versioned: ClassVar[bool] = True
 
     process: Annotated[str, "the process id"]
     asked: Annotated[str, "the organisation that asks"]
@@ -60,12 +71,15 @@ class AskRecord(LedgerRecord):
         """What is to change, from when on."""
         return Change(self.kind, self.iteration, self.subject)
 
+    @property
+    def mark(self) -> str:
+        """As of every word, without the number that the last to agree writes into it."""
+        return str(canonical.digest(replace(self, change=None).to_dict()))
+
 
 @dataclass(frozen=True, slots=True)
-class AgreementRecord(LedgerRecord):
+class AgreementRecord(OwnWord):
     """An organisation's agreement to what another asked for."""
-
-    versioned: ClassVar[bool] = True
 
     process: Annotated[str, "the process id"]
     asked: Annotated[str, "the organisation that asked"]
@@ -120,10 +134,8 @@ class AskStatus(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class AbsenceVote(LedgerRecord):
+class AbsenceVote(OwnWord):
     """An organisation's vote to leave a silent node or organisation out, and what it has seen of it."""
-
-    versioned: ClassVar[bool] = True
 
     process: Annotated[str, "the process id"]
     organisation: Annotated[str, "the organisation of the silent node, or the silent organisation"]
@@ -137,6 +149,14 @@ class AbsenceVote(LedgerRecord):
     counts: Annotated[bool, "whether the silence had lasted as long as the specification says"]
     by: Annotated[ReasonedProvenance, "who voted, and why"]
 
+    @property
+    def key(self) -> str:
+        """Where it stands: a vote about a node is of the one that it names."""
+        voter = self.by.organisation
+        if self.whole:
+            return keys.departure(self.process, self.organisation, voter)
+        return keys.absence(self.process, next(iter(self.nodes), ""), voter)
+
 
 @dataclass(frozen=True, slots=True)
 class AbsenceStatus(LedgerRecord):
@@ -149,10 +169,8 @@ class AbsenceStatus(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class AbortVote(LedgerRecord):
+class AbortVote(OwnWord):
     """An organisation's vote to give a running process up."""
-
-    versioned: ClassVar[bool] = True
 
     process: Annotated[str, "the process id"]
     organisation: Annotated[str, "the organisation"]

@@ -186,6 +186,26 @@ def imageuse(  # noqa: PLR0917
     return _build("imageuse", name, version, process, node, iteration, attempt)
 
 
+def challenge(process: str, node: str, iteration: int, organisation: str) -> str:
+    """The key of an organisation's challenge of a task."""
+    return _build("challenge", process, node, iteration, organisation)
+
+
+def answer(process: str, node: str, iteration: int, organisation: str, auditor: str) -> str:
+    """The key of the fact that the owner of a challenged task opened its inputs to an auditor."""
+    return _build("answer", process, node, iteration, organisation, auditor)
+
+
+def verdict(process: str, node: str, iteration: int, organisation: str, auditor: str) -> str:
+    """The key of what an auditor found who ran a challenged task again."""
+    return _build("verdict", process, node, iteration, organisation, auditor)
+
+
+def openchallenges(process: str, challenged: str, organisation: str) -> str:
+    """The key of what an organisation has challenged of another, written by the challenger alone."""
+    return _build("openchallenges", process, challenged, organisation)
+
+
 def access(process: str, node: str) -> str:
     """The key of the organisations that may read a model, written by its owner alone."""
     return _build("access", process, node)
@@ -280,6 +300,8 @@ _KIND_OF_PART = {
     "asked": _ORGANISATION,
     "gone": _ORGANISATION,
     "voter": _ORGANISATION,
+    "auditor": _ORGANISATION,
+    "challenged": _ORGANISATION,
     "number": _COUNTER,
     "iteration": _COUNTER,
     "shared": _COUNTER,
@@ -318,6 +340,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "refusal": ("process", "node", "iteration", "attempt"),
     "taskkey": ("digest",),
     "imageuse": ("name", "version", "process", "node", "iteration", "attempt"),
+    "challenge": ("process", "node", "iteration", "organisation"),
+    "answer": ("process", "node", "iteration", "organisation", "auditor"),
+    "verdict": ("process", "node", "iteration", "organisation", "auditor"),
+    "openchallenges": ("process", "challenged", "organisation"),
     "access": ("process", "node"),
     "tree": ("process", "creator", "counter", "node"),
     "member": ("process", "creator", "counter", "node"),

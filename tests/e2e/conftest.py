@@ -24,6 +24,7 @@ LONGEST_FIRST = (
     "test_tutorial",
     "test_image_build",
     "test_launch_misbehaving",
+    "test_confidential_life",
     "test_packages",
     "test_hfc_environment",
     "test_chaincode_orchestration",

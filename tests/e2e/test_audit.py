@@ -16,7 +16,7 @@ from support.channel import IMAGE, Member, admin1, register, scientist1, specifi
 from support.commands import done, here, printed
 from support.federation import nodes_of
 from support.network import PROJECT, ROOT, run
-from support.player import Player
+from support.player import EXECUTION, Player
 from support.tampering import Export, OpenedTransaction, find_block, flipped
 
 from executor.audit.fabric import messages as m
@@ -63,6 +63,7 @@ def audited(network: None) -> Audited:
         _submit(player, player.call_complete())
     for player in players:
         _submit(player, player.call_publish())
+    Member("org3", "auditor").submit(EXECUTION, "Challenge", name, members[0].identity, 0, [], "a test")
     for verb in ("Grant", "Revoke"):
         admin1.submit("model", verb, name, members[0].identity, "Org3MSP")
     return Audited(name, version, tuple(owners))

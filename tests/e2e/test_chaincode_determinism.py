@@ -137,7 +137,16 @@ def live_round(life: Life, process: str) -> list[Player]:
             call, options = getattr(player, function)()
             life.submit(player.member, *call, **options)
             life.ask(player.member, *call, **options)
+    live_challenge(life, (process, players[0].node, 0))
     return players
+
+
+def live_challenge(life: Life, task: tuple[str, str, int]) -> None:
+    auditor2, auditor3 = Member("org2", "auditor"), Member("org3", "auditor")
+    life.submit(auditor2, EXECUTION, "Challenge", *task, [], "too good")
+    life.submit(admin1, EXECUTION, "AnswerChallenge", *task, "Org2MSP", "Org3MSP", DIGESTS[3])
+    replayed = {"share": DIGESTS[1], "result": DIGESTS[2], "differing": []}
+    life.submit(auditor3, EXECUTION, "JudgeChallenge", *task, "Org2MSP", replayed)
 
 
 def live_model(life: Life, player: Player) -> None:
@@ -185,6 +194,7 @@ def read_everything(life: Life, player: Player, version: str) -> None:
         (EXECUTION, "Estimator", process, tree),
         (EXECUTION, "Digests", process, [tree, f"{node}/0009"]),
         (EXECUTION, "Twins", process),
+        (EXECUTION, "ListChallenges", process),
         (EXECUTION, "Estimators", process, [tree, f"{node}/0009"]),
         (EXECUTION, "Lineage", process, tree),
         (EXECUTION, "History", "task", [process, node, "0"]),

@@ -82,6 +82,7 @@ def left_by(instant: str, client: DockerClient, process: str, node: str) -> None
     assert (store_of(process, node).begun() is None) == (instant == "the key is made"), instant
 
 
+@pytest.mark.timeout(1200)  # Fourteen launches, one after the other.
 def test_f15_b9_b10_killed_at_each_instant_the_next_start_cleans_and_goes_on(
     learner: str, rows: Path, docker_client: DockerClient
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.channel import admin1, admin2, auditor1, auditor2, client_of
 from support.federation import nodes, running_process
-from support.player import EXECUTION, MODEL, Player, fitted
+from support.player import EXECUTION, MODEL, Player, fitted, played, shared
 from support.probe import Probe, refusal
 
 from protocol.identifiers import EstimatorId
@@ -21,14 +21,9 @@ def process(network: None) -> str:
 
 
 @pytest.fixture(scope="module")
-def shared(process: str) -> list[Player]:
+def sharers(process: str) -> list[Player]:
     """Two nodes that have shared in the first iteration."""
-    players = [Player(member, process) for member in nodes()]
-    for player in players:
-        player.member.submit(*player.call_open())
-        call, options = player.call_share()
-        player.member.submit(*call, **options)
-    return players
+    return shared([Player(member, process) for member in nodes()])
 
 
 def test_t1_a_write_that_comes_through_the_probe_is_refused(process: str) -> None:
@@ -58,10 +53,10 @@ def test_h13_a_key_that_somebody_else_made_opens_no_task_and_is_not_lost_to_its_
     owner.member.submit(*call)
 
 
-def test_h15_a_tree_that_was_never_offered_is_not_passed_on(shared: list[Player]) -> None:
-    first, second = shared
+def test_h15_a_tree_that_was_never_offered_is_not_passed_on(sharers: list[Player]) -> None:
+    first, second = sharers
     other = Player(first.member, running_process(iterations=1))
-    other.member.submit(*other.call_open())
+    other.open()
     call, options = other.call_share(fitted(second.node)[:1])
     assert other.member.code(*call, **options) == "ESTIMATOR_NOT_HELD"
 
@@ -71,34 +66,33 @@ def test_h14_a_tree_that_another_shares_first_stops_nobody_and_is_marked() -> No
     victim.process = thief.process = running_process(iterations=1)
     tree = fitted(victim.node)[0].tree
     for player in (thief, victim):
-        player.member.submit(*player.call_open())
-        call, options = player.call_share((Estimator(EstimatorId(player.node, 0), tree),))
-        player.member.submit(*call, **options)
+        player.open()
+        player.share((Estimator(EstimatorId(player.node, 0), tree),))
     found = auditor2.cli.evaluate(EXECUTION, "Twins", victim.process, str(tree.digest))["items"]
     assert {twin["id"] for twin in found} == {f"{victim.node}/0000", f"{thief.node}/0000"}
     lineage = auditor2.evaluate(EXECUTION, "Lineage", victim.process, f"{victim.node}/0000")
     assert [twin["id"] for twin in lineage["twins"]] == [f"{thief.node}/0000"]
 
 
-def test_h6_a_second_share_of_one_iteration_is_refused(shared: list[Player]) -> None:
-    first, second = shared
+def test_h6_a_second_share_of_one_iteration_is_refused(sharers: list[Player]) -> None:
+    first, second = sharers
     first.member.submit(EXECUTION, "Fail", first.process, first.node, 0, "KILLED", "a test")
     again = Player(first.member, first.process)
-    again.member.submit(*again.call_open())
+    again.open()
     one, other = fitted(first.node)[:2]
     for offered in ((other, one), (one,), (), (replace(one, tree=other.tree), other)):
         call, options = again.call_share(offered)
         assert again.member.code(*call, **options) == "SHARE_FIXED"
-    call, options = again.call_share()
-    again.member.submit(*call, **options)
+    again.share()
     # The neighbour's result is about the share as the first launch wrote it.
     for player in (second, again):
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
+        player.complete()
 
 
 def test_h11_access_to_an_initial_model_that_is_revoked_mid_run_stops_nobody() -> None:
-    first, second = finished()
+    process = running_process(iterations=1)
+    first, second = played([Player(member, process) for member in nodes()])
+    first.publish()
     model = auditor1.evaluate(MODEL, "Get", first.process, first.node)
     initial = {"process": first.process, "node": first.node, "digest": model["digest"]}
     process = running_process(iterations=1, initial_model=initial)
@@ -107,23 +101,5 @@ def test_h11_access_to_an_initial_model_that_is_revoked_mid_run_stops_nobody() -
     read = second.member.evaluate(MODEL, "Trees", first.process, first.node, 0, 100, process)
     assert len(read["items"]) == len(first.ensemble)
     player = Player(second.member, process)
-    player.member.submit(*player.call_open())
-    call, options = player.call_share(fitted(first.node)[:1])
-    player.member.submit(*call, **options)
-
-
-def finished() -> list[Player]:
-    """Two nodes that have done their only iteration; the first has published its model."""
-    players = [Player(member, "") for member in nodes()]
-    process = running_process(iterations=1)
-    for player in players:
-        player.process = process
-        player.member.submit(*player.call_open())
-        call, options = player.call_share()
-        player.member.submit(*call, **options)
-    for player in players:
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
-    call, options = players[0].call_publish()
-    players[0].member.submit(*call, **options)
-    return players
+    player.open()
+    player.share(fitted(first.node)[:1])

@@ -23,7 +23,7 @@ from support.channel import (
 from support.federation import node_of
 from support.gateway import GatewayError
 from support.network import until
-from support.player import N_MAX, N_NEW, N_SHARE, Player
+from support.player import N_MAX, N_NEW, N_SHARE, Player, played, shared
 
 HERE = "orchestration"
 pytestmark = pytest.mark.usefixtures("network")
@@ -53,17 +53,6 @@ def started(version: str, iterations: int = 2, **fields: Any) -> tuple[str, list
         member.submit(HERE, "Accept", process)
     scientist1.submit(HERE, "Start", process)
     return process, [Player(member, process) for member in found]
-
-
-def played(players: list[Player]) -> None:
-    """Let nodes share before any completes; a transaction that is not valid at the first attempt fails."""
-    for player in players:
-        player.member.submit(*player.call_open())
-        call, options = player.call_share()
-        player.member.submit(*call, **options)
-    for player in players:
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
 
 
 @contextmanager
@@ -100,17 +89,62 @@ def asking(process: str) -> Iterator[list[str]]:
 def test_h3_h4_a_stream_of_alternating_asks_invalidates_nobodys_results(version: str) -> None:
     process, players = started(version)
     with asking(process) as sent:
-        for player in players:
-            player.member.submit(*player.call_open())
-            call, options = player.call_share()
-            player.member.submit(*call, **options)
+        shared(players)
         until(60, "more asks are sent meanwhile", lambda: len(sent) > 2)
     for player in players:
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
+        player.complete()
     assert auditor1.evaluate(HERE, "Changes", process)["items"] == []
     asked = auditor1.evaluate(HERE, "Asks", process, 100)["items"]
     assert {ask["asked"] for ask in asked} == {"Org3MSP"}
+
+
+def test_h5_t7_a_member_that_has_used_up_its_changes_keeps_nobody_from_theirs(version: str) -> None:
+    process, players = started(version, change_quota=2)
+    ask = (HERE, "ChangeTopology", process, 1, {"kind": "disconnected"})
+    for _ in range(2):
+        scientist3.submit(*ask)
+    assert scientist3.code(*ask) == Member("org3", "admin").code(*ask) == "CHANGE_LIMIT"
+    scientist3.submit(HERE, "Withdraw", process, 0)
+    assert scientist3.code(*ask) == "CHANGE_LIMIT"
+    scientist1.submit(HERE, "ChangeTopology", process, 1, {"kind": "full"})
+    (own,) = [item for item in asked(process) if item["asked"] == "Org1MSP"]
+    assert own["number"] == 0
+    for member in (scientist2, scientist3):
+        member.submit(*agreed(own))
+    (change,) = auditor1.evaluate(HERE, "Changes", process)["items"]
+    assert (change["subject"]["kind"], sorted(change["agreed"])) == ("full", sorted(MEMBERS))
+    played(players)
+
+
+def test_t12_changes_of_one_kind_stand_side_by_side_and_each_is_agreed_to_by_itself(version: str) -> None:
+    process, _ = started(version, iterations=3)
+    for at, kind in ((1, "full"), (2, "disconnected"), (1, "disconnected")):
+        scientist1.submit(HERE, "ChangeTopology", process, at, {"kind": kind})
+    scientist2.submit(HERE, "ChangeTopology", process, 2, {"kind": "full"})
+    first, second, third, other = asked(process)
+    assert [item["number"] for item in (first, second, third, other)] == [0, 1, 2, 0]
+    # An agreement names the ask and what it is about: none is taken for another.
+    swapped = (*agreed(second)[:-1], first["digest"])
+    assert scientist3.code(*swapped) == "CHANGE_DIGEST"
+    for member in (scientist2, scientist3):
+        member.submit(*agreed(second))
+    (change,) = auditor1.evaluate(HERE, "Changes", process)["items"]
+    assert (change["ask"], change["iteration"], change["subject"]["kind"]) == (1, 2, "disconnected")
+    assert asked(process) == [first, third, other]
+    scientist1.submit(HERE, "Withdraw", process, 2)
+    assert scientist2.code(*agreed(third)) == "CHANGE_UNKNOWN"
+    assert asked(process) == [first, other]
+
+
+def asked(process: str) -> list[dict[str, Any]]:
+    """What is asked for, by organisation and number."""
+    items: list[dict[str, Any]] = auditor1.evaluate(HERE, "Asks", process)["items"]
+    return items
+
+
+def agreed(ask: dict[str, Any]) -> tuple[Any, ...]:
+    """What to call to agree to an ask."""
+    return (HERE, "Agree", ask["process"], ask["asked"], ask["number"], ask["digest"])
 
 
 def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: str) -> None:
@@ -118,10 +152,7 @@ def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: 
     register(own)
     process, (first, second, silent) = started(own, silence_seconds=1)
     scientist1.submit("image", "Retire", IMAGE, own, "a fault")
-    for player in (first, second):
-        player.member.submit(*player.call_open())
-        call, options = player.call_share()
-        player.member.submit(*call, **options)
+    shared([first, second])
     assert scientist3.code(HERE, "LeaveOut", process, "nobody", "x") == "NODE_UNKNOWN"
 
     def left_out() -> bool:
@@ -134,8 +165,7 @@ def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: 
     (change,) = auditor1.evaluate(HERE, "Changes", process)["items"]
     assert (change["kind"], sorted(change["agreed"])) == ("leave-out", ["Org1MSP", "Org2MSP"])
     for player in (first, second):
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
+        player.complete()
     assert auditor1.evaluate(HERE, "Status", process)["present"] == ["Org1MSP", "Org2MSP"]
     assert scientist3.code(HERE, "Abort", process, "spite") == "ACCESS_ORGANISATION"
 

@@ -11,7 +11,7 @@ import pytest
 from support.channel import register, unique
 from support.commands import done, executor, printed, refused
 from support.federation import node_of, nodes
-from support.player import N_FEATURES, N_MAX, N_NEW, N_SHARE, Player, fitted
+from support.player import N_FEATURES, N_MAX, N_NEW, N_SHARE, Player, fitted, played
 
 from learning.actions import predictor
 from learning.ensemble import Ensemble
@@ -51,18 +51,10 @@ def published(federation: Path) -> Player:
     for organisation in ("org1", "org2"):
         done("process", "accept", process, "--spec", str(federation), organisation=organisation)
     done("process", "start", process)
-    players = [Player(member, process) for member in nodes()]
-    for player in players:
-        player.member.submit(*player.call_open())
-        call, options = player.call_share()
-        player.member.submit(*call, **options)
-    for player in players:
-        call, options = player.call_complete()
-        player.member.submit(*call, **options)
-    call, options = players[0].call_publish()
-    players[0].member.submit(*call, **options)
+    first, _ = played([Player(member, process) for member in nodes()])
+    first.publish()
     assert done("process", "complete", process)["status"] == "completed"
-    return players[0]
+    return first
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What a coalition can write about another organisation's node on live peers: nothing without that one."""
 
 import pytest
-from support.channel import admin1
+from support.channel import admin1, admin2, agreement, auditor1
 from support.coalition import POLICY_FAILURE, chosen, without
 from support.federation import nodes, proposed_process, running_process
 from support.gateway import VALID
@@ -31,3 +31,27 @@ def test_h1_a_coalition_cannot_accept_a_process_for_another_organisation() -> No
     acceptance = (("orchestration", "Accept", proposed_process()), {})
     assert without(admin1, acceptance) == POLICY_FAILURE
     assert chosen(admin1, acceptance) == VALID
+
+
+def test_h1_a_coalition_cannot_ask_agree_withdraw_or_vote_for_another_organisation() -> None:
+    """The peers of all others run the true chaincode, and hold the key of somebody of the missing one."""
+    process = running_process(iterations=2, abort="majority")
+    silent = nodes()[1].identity
+    ask = (("orchestration", "ChangeTopology", process, 1, {"kind": "full"}), {})
+    leave_out = (("orchestration", "LeaveOut", process, silent, "why"), {})
+    leave_out_all = (("orchestration", "LeaveOutOrganisation", process, "Org2MSP", "why"), {})
+    abort = (("orchestration", "Abort", process, "why"), {})
+    for word in (ask, leave_out, leave_out_all, abort):
+        assert without(admin1, word) == POLICY_FAILURE
+    assert auditor1.evaluate("orchestration", "Asks", process)["items"] == []
+    for word in (ask, leave_out, leave_out_all, abort):
+        assert chosen(admin1, word) == VALID
+    votes = auditor1.evaluate("orchestration", "Votes", process)
+    assert (sorted(votes["abort"]["voted"]), len(votes["absences"])) == (["Org1MSP"], 2)
+    agree = (agreement(process), {})
+    assert without(admin2, agree) == POLICY_FAILURE
+    withdraw = (("orchestration", "Withdraw", process, 0), {})
+    assert without(admin1, withdraw) == POLICY_FAILURE
+    assert chosen(admin2, agree) == VALID
+    (change,) = auditor1.evaluate("orchestration", "Changes", process)["items"]
+    assert sorted(change["agreed"]) == ["Org1MSP", "Org2MSP"]

@@ -1,18 +1,22 @@
-"""Mutants: copies of the code with one small change each, and what the tests made of them, by mutmut."""
+"""Mutants: copies of the code with one small change each, made by mutmut, and which of them are tried."""
 
 import hashlib
 import json
+import multiprocessing
+import random
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+from mutmut.mutation.file_mutation import mutate_file_contents
+from mutmut.utils.format_utils import get_mutant_name, orig_function_and_class_names_from_key
 
 from .surroundings import ROOT
 
-PYTHON = ROOT / ".venv" / "bin" / "python"
-KILLED = ("killed", "timeout", "segfault", "caught by type check")
-UNNOTICED = ("survived", "no tests")
 # What a mutant of the first kind of code can break is tested by the second.
 GUARDED_BY = {
     "protocol": ("tests/unit/protocol", "tests/unit/chaincode"),
@@ -22,88 +26,34 @@ GUARDED_BY = {
     "chaincode/orchestration": ("tests/unit/chaincode",),
     "executor/launch": ("tests/unit/executor/launch",),
 }
-_COPIED = ("protocol", "learning", "experiments", "chaincode", "executor", "learner-image", "tests", "docs")
 # These look at files or start programs of their own, and say nothing about a function changed in memory.
-_LEFT_OUT = (
+LEFT_OUT = (
     "test_purity.py",
     "test_document.py",
     "test_serve.py",
     "test_codes.py",
     "test_bench_chaincode.py",
 )
+_MADE = ROOT / "build" / "mutants"
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change and what became of it."""
+class Mutated:
+    """A file with all its mutants in it side by side; a variable says which one is called."""
 
-    name: str
     file: str
-    status: str
+    code: str
+    names: tuple[str, ...]
 
     @property
-    def noticed(self) -> bool:
-        """Whether a test failed because of it."""
-        return self.status in KILLED
+    def package(self) -> str:
+        """The part of the rules that it belongs to."""
+        return next(package for package in GUARDED_BY if self.file.startswith(f"{package}/"))
 
-
-class Mutation:
-    """The mutants of some files, in a copy of the repository."""
-
-    def __init__(self, files: Sequence[str], folder: Path) -> None:
-        self.files, self.folder = files, folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for name in _tracked():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-        # The compiled kernel is built where the environment is installed from.
-        for built in (ROOT / "learning").glob("*.so"):
-            shutil.copy2(built, folder / "learning")
-        with (folder / "pyproject.toml").open("a") as settings:
-            settings.write(_settings(files))
-
-    def make(self) -> list[str]:
-        """Make every mutant, find out which tests reach which, and return the mutants' names."""
-        # A name that no mutant has: mutmut prepares everything and then refuses to run none.
-        self._mutmut("run", "-")
-        return sorted(name for file in self.files for name in self._known(file))
-
-    def run(self, names: Sequence[str]) -> list[Mutant]:
-        """Run the tests on each of these mutants."""
-        self._mutmut("run", *names)
-        chosen = set(names)
-        found = []
-        for line in self._mutmut("results", "--all", "true").splitlines():
-            name, _, status = line.strip().partition(": ")
-            if name in chosen:
-                found.append(Mutant(name, self._file_of(name), status))
-        return found
-
-    def change(self, mutant: Mutant) -> str:
+    def change(self, name: str) -> str:
         """Return what a mutant changed: the lines that were taken away and put in."""
-        shown = self._mutmut("show", mutant.name).splitlines()
+        shown = get_diff_for_mutant(name, source=self.code, path=self.file).splitlines()
         return "\n".join(line for line in shown if line[:1] in "+-" and line[:3] not in ("+++", "---"))
-
-    def _known(self, file: str) -> Iterable[str]:
-        meta = self.folder / "mutants" / f"{file}.meta"
-        return json.loads(meta.read_text())["exit_code_by_key"] if meta.is_file() else ()
-
-    def _file_of(self, name: str) -> str:
-        return next((file for file in self.files if name in self._known(file)), "")
-
-    def _mutmut(self, *arguments: str) -> str:
-        log = self.folder / "mutmut.log"
-        with log.open("ab") as output:
-            ran = subprocess.run(
-                [PYTHON, "-W", "ignore", "-m", "mutmut", *arguments],
-                cwd=self.folder,
-                stdout=subprocess.PIPE if arguments[0] != "run" else output,
-                stderr=output,
-                check=False,
-                timeout=7200,
-            )
-        return ran.stdout.decode() if ran.stdout else ""
 
 
 def in_scope(paths: Sequence[str]) -> list[str]:
@@ -118,27 +68,78 @@ def in_scope(paths: Sequence[str]) -> list[str]:
     return [name for name in rules if any(name == path or name.startswith(f"{path}/") for path in paths)]
 
 
-def sample(names: Sequence[str], most: int) -> list[str]:
-    """Choose at most so many names, the same ones every time."""
-    return sorted(sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:most])
+def make(files: Sequence[str]) -> list[Mutated]:
+    """Make every mutant of these files; those of a file that has not changed since are still there."""
+    _MADE.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("fork").Pool() as pool:
+        return pool.map(_mutated, files, chunksize=1)
+
+
+def sample(made: Sequence[Mutated], most: int, seed: str) -> list[str]:
+    """Choose at most so many mutants at random, from each file in proportion to how many it has.
+
+    The mutants of each file are shuffled, the files laid end to end, and one of every so many taken. So any
+    mutant is as likely to be chosen as any other, and a file's share is right to within one.
+    """
+    chance = random.Random(seed)
+    laid: list[str] = []
+    for one in sorted(made, key=lambda one: one.file):
+        laid += chance.sample(sorted(one.names), len(one.names))
+    if most >= len(laid):
+        return sorted(laid)
+    step = len(laid) / most
+    start = chance.random() * step
+    return sorted(laid[int(start + step * number)] for number in range(most))
+
+
+def function_of(mutant: str) -> str:
+    """Return the function that a mutant changed, as module.function or module.Class.function."""
+    module, _, _ = mutant.rpartition(".")
+    function, owner = orig_function_and_class_names_from_key(mutant)
+    return ".".join(filter(None, (module, owner, function)))
+
+
+def copy_into(folder: Path, made: Sequence[Mutated]) -> None:
+    """Make a copy of the repository that has these files in place of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in _tracked():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    # The compiled kernel is built where the environment is installed from.
+    for built in (ROOT / "learning").glob("*.so"):
+        shutil.copy2(built, folder / "learning")
+    for one in made:
+        (folder / one.file).write_text(one.code)
+
+
+def guards(files: Sequence[str]) -> list[str]:
+    """Return what pytest is to collect: the tests of these files, without those that tell nothing here."""
+    rooms = [room for room in GUARDED_BY if any(file.startswith(f"{room}/") for file in files)]
+    tests = sorted({test for room in rooms for test in GUARDED_BY[room]})
+    return [*tests, *(f"--ignore={path}/{name}" for path in tests for name in LEFT_OUT)]
+
+
+def _mutated(file: str) -> Mutated:
+    source = (ROOT / file).read_text()
+    digest = hashlib.sha256(f"{version('mutmut')}\n{file}\n{source}".encode()).hexdigest()
+    kept = _MADE / f"{digest[:32]}.json"
+    if kept.is_file():
+        found = json.loads(kept.read_text())
+        return Mutated(file, found["code"], tuple(found["names"]))
+    made = mutate_file_contents(file, source)
+    one = Mutated(file, made.code, tuple(get_mutant_name(Path(file), name) for name in made.mutant_names))
+    kept.write_text(json.dumps({"code": one.code, "names": one.names}))
+    return one
 
 
 def _tracked() -> list[str]:
     listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-
-
-def _settings(files: Sequence[str]) -> str:
-    tests = sorted({path for file in files for room, paths in GUARDED_BY.items() if file.startswith(room)
-                    for path in paths})  # fmt: skip
-    left_out = [f"--ignore={path}/{name}" for path in tests for name in _LEFT_OUT]
-    lines = {
-        "source_paths": ["protocol", "chaincode", "executor"],
-        "only_mutate": [*files],
-        "also_copy": [*_COPIED, "network", "scripts", "examples", "README.md", "docker-compose.yml"],
-        "pytest_add_cli_args_test_selection": [*tests, *left_out],
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:xdist"],
-    }
-    return "\n[tool.mutmut]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())

@@ -62,7 +62,7 @@ def fuzz() -> Job:
 
 def mutants() -> Job:
     """Return a look at whether tests guard the rules that the newest commit changed."""
-    return Job("mutants", [f"{BIN}/python", "-m", "tests.runner.mutate", "--changed", "--most", "12"], 900)
+    return Job("mutants", [f"{BIN}/python", "-m", "tests.runner.mutate", "--changed", "--sample", "12"], 900)
 
 
 def network(*, fresh: bool) -> list[Job]:

@@ -20,6 +20,8 @@ PORTS = os.environ.get("ATTESTREE_TEST_PORTS", "17")
 MARK = "ATTESTREE_TEST_RUN"
 """A variable that every process of a run inherits, by which the next run finds those that were left over."""
 HASH_SEED = "PYTHONHASHSEED"
+TREE_LIVES = "8 1000"
+"""For how many blocks a confidential process may keep its trees: a life that a test can see the end of."""
 WAIT_SECONDS = 2 * 3600
 
 # What another network, another terminal or another way of running pytest would bring in.
@@ -54,6 +56,7 @@ def environment(temporary: Path) -> dict[str, str]:
         **kept,
         "ATTESTREE_PROJECT": PROJECT,
         "ATTESTREE_PORTS": PORTS,
+        "ATTESTREE_CONFIDENTIAL_BLOCKS": TREE_LIVES,
         "LC_ALL": "C.UTF-8",
         "TMPDIR": str(temporary),
         # In which order sets come is another thing that a failure may depend on, so it can be repeated.

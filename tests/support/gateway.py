@@ -13,6 +13,7 @@ from executor.ledger.gateway.messages import common, gateway, orderer, proposal,
 from executor.ledger.gateway.peer import MESSAGE_LIMIT, Link, Peer, message_of, peer_details, status_of
 from executor.ledger.gateway.proposal import Proposal
 from executor.network import CHANNEL, Network
+from support.network import until
 
 __all__ = ["MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]
 
@@ -84,7 +85,18 @@ class Gateway:
             proposed_transaction=signed,
             endorsing_organizations=orgs,
         )
-        envelope = self._call("Endorse", request).prepared_transaction
+
+        def endorsed():
+            try:
+                return self._call("Endorse", request)
+            except GatewayError as error:
+                # A busy peer forgets others until they are heard of again.
+                if "failed to find any endorsing peers" not in str(error):
+                    raise
+                return None
+
+        answer = until(SECONDS, "the peer knows one of each organisation", endorsed)
+        envelope = answer.prepared_transaction
         envelope.signature = self._sign(envelope.payload)
         return tx_id, envelope, _result(envelope)
 

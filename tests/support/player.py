@@ -66,6 +66,25 @@ class Player:
         )
         return self.commitment.to_dict()
 
+    def open(self) -> None:
+        """Open its task on every peer."""
+        self.member.submit(*self.call_open())
+
+    def share(self, offered: tuple[Estimator, ...] | None = None) -> None:
+        """SHARE on every peer."""
+        call, options = self.call_share(offered)
+        self.member.submit(*call, **options)
+
+    def complete(self) -> None:
+        """Complete on every peer what all neighbours have shared for."""
+        call, options = self.call_complete()
+        self.member.submit(*call, **options)
+
+    def publish(self) -> None:
+        """Publish its model on every peer."""
+        call, options = self.call_publish()
+        self.member.submit(*call, **options)
+
     def call_open(self) -> tuple[Any, ...]:
         return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening(), self.proof().hex())
 
@@ -130,3 +149,18 @@ class Player:
             str(Digest.of(raw)),
         )
         return call, {"transient": {"trees": raw}}
+
+
+def shared(players: list[Player]) -> list[Player]:
+    """Let nodes open their tasks and share."""
+    for player in players:
+        player.open()
+        player.share()
+    return players
+
+
+def played(players: list[Player]) -> list[Player]:
+    """Let nodes share before any completes; a transaction that is not valid at the first attempt fails."""
+    for player in shared(players):
+        player.complete()
+    return players

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from executor.audit.findings import Findings
-from executor.audit.replay.view import View, Written
+from executor.audit.replay.view import ORCHESTRATION, View, Written
 from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
 from protocol.ledger import keys
@@ -15,6 +15,7 @@ from protocol.ledger.changes import (
     AgreementRecord,
     AskRecord,
     ChangeRecord,
+    OwnWord,
     change_digest,
 )
 from protocol.ledger.common import Provenance
@@ -94,9 +95,28 @@ def _check_course(
 
 
 def check_own(findings: Findings, view: View, item: Written) -> None:
-    """What an organisation accepts, agrees to or votes for is written by itself."""
-    own = str(item.key.parts[-1]) == view.creator.organisation.msp_id
+    """What an organisation accepts, agrees to or votes for is written and vouched for by itself."""
+    organisation = str(item.key.parts[-1])
+    own = organisation == view.creator.organisation.msp_id
     findings.check("agreements", own, f"{item.key} was written by another organisation", view.where)
+    _check_word(findings, view, item, organisation)
+
+
+def check_ask(findings: Findings, view: View, item: Written) -> None:
+    """What an organisation asks for is vouched for by itself; the last to agree notes what it became."""
+    record = item.record
+    assert isinstance(record, AskRecord)  # noqa: S101
+    before = view.before(item.raw_key, AskRecord)
+    if before is None or before.mark != record.mark:
+        _check_word(findings, view, item, record.asked)
+
+
+def _check_word(findings: Findings, view: View, item: Written, organisation: str) -> None:
+    """Look for the mark that makes a transaction need the organisation's endorsement."""
+    record = item.record
+    if isinstance(record, OwnWord):
+        vouched = view.has_mark(ORCHESTRATION, organisation, item.raw_key, record.mark)
+        findings.check("agreements", vouched, f"{organisation} did not vouch for {item.key}", view.where)
 
 
 def check_change(findings: Findings, view: View, item: Written) -> None:
@@ -151,6 +171,7 @@ RULES = {
     "imagename": (check_image_name,),
     "process": (check_process,),
     "acceptance": (check_own,),
+    "ask": (check_ask,),
     "agreement": (check_own,),
     "absence": (check_own,),
     "departure": (check_own,),

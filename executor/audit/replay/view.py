@@ -1,5 +1,6 @@
 """The records of the ledger as a transaction found them, and as it leaves them."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -7,13 +8,16 @@ from typing import TypeVar, cast
 
 from executor.audit.chain import Committed
 from executor.audit.fabric.identity import Identity
+from executor.audit.fabric.rwset import Write
 from executor.audit.fabric.state import Key, State
 from protocol import canonical
+from protocol.agreement import collections
 from protocol.agreement.course import Change
 from protocol.agreement.plan import Plan
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
+from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
 from protocol.ledger.changes import (
     AbortVote,
     AbsenceVote,
@@ -83,6 +87,10 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "refusal": (EXECUTION, RefusalRecord),
     "imageuse": (EXECUTION, ImageUseRecord),
     "taskkey": (EXECUTION, TaskKeyRecord),
+    "challenge": (EXECUTION, ChallengeRecord),
+    "answer": (EXECUTION, AnswerRecord),
+    "verdict": (EXECUTION, VerdictRecord),
+    "openchallenges": (EXECUTION, OpenChallenges),
     "model": (MODEL, ModelRecord),
     "access": (MODEL, AccessRecord),
     "tree": (MODEL, TreeRecord),
@@ -146,6 +154,12 @@ class View:
     def of_kind(self, kind: type[R]) -> Iterator[R]:
         """Iterate over what the transaction wrote of one kind."""
         return (record for record in self.written.values() if isinstance(record, kind))
+
+    def has_mark(self, chaincode: str, organisation: str, key: str, mark: str) -> bool:
+        """Whether the transaction wrote this mark for a key into the organisation's own collection."""
+        place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
+        wanted = Write(place, hashlib.sha256(mark.encode()).digest())
+        return any(wanted in part.hashed_writes for part in self.committed.transaction.sets)
 
     def process(self, name: str) -> ProcessRecord:
         """Return the process that a record belongs to, or raise."""

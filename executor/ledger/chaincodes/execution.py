@@ -7,6 +7,13 @@ from typing import Any
 from executor.ledger.chaincodes.proxy import PAGE, Proxy, R, Submitted
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.challenges import (
+    AnswerRecord,
+    ChallengeEvidence,
+    ChallengeRecord,
+    Replayed,
+    VerdictRecord,
+)
 from protocol.ledger.common import MAX_PAGE, HistoryEntry
 from protocol.ledger.estimators import EstimatorEvidence, Lineage, SharedDigests, SharedEstimators, TwinRecord
 from protocol.ledger.record import LedgerRecord
@@ -90,8 +97,17 @@ class ExecutionRecord(Proxy):
         )
 
     def digests(self, process: str, ids: Sequence[EstimatorId]) -> SharedDigests:
-        """Return the digests of up to 1000 estimators, and the ids of those that were never shared."""
-        return self._agreed(SharedDigests, "Digests", process, [str(id_) for id_ in ids])
+        """Return the digests of estimators by id, and the ids of those that were never shared."""
+        parts = [
+            self._agreed(
+                SharedDigests, "Digests", process, [str(id_) for id_ in ids[first : first + MAX_PAGE]]
+            )
+            for first in range(0, len(ids), MAX_PAGE)
+        ]
+        return SharedDigests(
+            tuple(member for part in parts for member in part.estimators),
+            tuple(id_ for part in parts for id_ in part.missing),
+        )
 
     def initial_model(self, process: str) -> InitialRecord:
         """Return which model a process started from, and who had access to it at the start."""
@@ -153,6 +169,29 @@ class ExecutionRecord(Proxy):
     def refuse(self, task: TaskId, code: str, evidence: Mapping[str, Any]) -> Submitted[TaskRecord]:
         """Record that the node refused to run a task, and what it found."""
         return self._submit(TaskRecord, "Refuse", *_parts(task), code, dict(evidence))
+
+    def list_challenges(self, process: str, node: str = "") -> Iterator[ChallengeEvidence]:
+        """Iterate over the challenges of a process's tasks, or of one node's, with answers and verdicts."""
+        return self._agreed_items(ChallengeEvidence, "ListChallenges", process, node)
+
+    def challenge(
+        self, task: TaskId, auditors: Sequence[str] = (), reason: str = ""
+    ) -> Submitted[ChallengeRecord]:
+        """Doubt a task of another organisation; `auditors` (MSP ids) are those whose verdict is accepted."""
+        return self._submit(ChallengeRecord, "Challenge", *_parts(task), list(auditors), reason)
+
+    def answer_challenge(
+        self, task: TaskId, organisation: str, auditor: str, evidence: Digest
+    ) -> Submitted[AnswerRecord]:
+        """Open a challenged task's inputs to an auditor (MSP id), by the digest of the file it is given."""
+        return self._submit(AnswerRecord, "AnswerChallenge", *_parts(task), organisation, auditor, evidence)
+
+    def judge_challenge(
+        self, task: TaskId, organisation: str, replayed: Replayed | None
+    ) -> Submitted[VerdictRecord]:
+        """Record what running a challenged task again came to; None if its inputs were not opened."""
+        found = {} if replayed is None else replayed.to_dict()
+        return self._submit(VerdictRecord, "JudgeChallenge", *_parts(task), organisation, found)
 
     def _signed(  # noqa: PLR0917
         self,

@@ -89,12 +89,27 @@ def audited():
     federation.play(0)
     _race(federation)
     federation.play(1)
+    _challenge(federation)
     first.publish()
     second.publish()
     federation.admin1.submit(MODEL, "Grant", PROCESS, first.node, "Org3MSP")
     federation.admin1.submit(MODEL, "Revoke", PROCESS, first.node, "Org3MSP")
     federation.scientist1.submit("orchestration", "Complete", PROCESS)
     return federation
+
+
+def _challenge(federation):
+    """Doubt two tasks: one is run again before an auditor, of the other nobody has said anything yet."""
+    task = (PROCESS, "node01", 0)
+    federation.auditor2.submit("execution-record", "Challenge", *task, [], "too good")
+    federation.admin1.submit(
+        "execution-record", "AnswerChallenge", *task, "Org2MSP", "Org3MSP", "sha256:" + "3" * 64
+    )
+    found = federation.auditor1.evaluate("execution-record", "GetTask", *task)
+    share, result = (found[part]["signed"]["payload_digest"] for part in ("offered", "outcome"))
+    replayed = {"share": share, "result": result, "differing": []}
+    federation.auditor3.submit("execution-record", "JudgeChallenge", *task, "Org2MSP", replayed)
+    federation.auditor3.submit("execution-record", "Challenge", PROCESS, "node02", 0, [], "who knows")
 
 
 def _race(federation):

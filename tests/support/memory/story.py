@@ -14,6 +14,7 @@ from executor.ledger.transport import Receipt
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.challenges import Replayed
 from protocol.task.opening import TaskId
 from support.memory.federation import TWO_ROUNDS, Federation, changed
 from support.memory.ledger import VALID
@@ -170,6 +171,14 @@ class Story:
         proof = player.proof(player.opening(iteration))
         self.tell(player.member, "execution", "open_task", player.task, player.commitment, proof)
 
+    def challenge(self) -> None:
+        """Doubt a task, open its inputs to an auditor, and have it run again."""
+        found, task = self.federation, self.task("node01")
+        self.tell(found.auditor2, "execution", "challenge", task, ["Org3MSP"], "too good")
+        self.tell(found.admin1, "execution", "answer_challenge", task, "Org2MSP", "Org3MSP", DIGEST)
+        replayed = Replayed(DIGEST, MANIFEST, (ESTIMATOR,))
+        self.tell(found.auditor3, "execution", "judge_challenge", task, "Org2MSP", replayed)
+
     def publish(self) -> None:
         """Publish a model with trees that were never shared, let others read it, end the process."""
         name, player, found = self.process, self.federation.players["node01"], self.federation
@@ -216,6 +225,7 @@ class Story:
                 "estimators": (name, [ESTIMATOR, EstimatorId("node01", 9999)]),
                 "initial_model": (NEXT,),
                 "twins": (name,),
+                "list_challenges": (name, "node01"),
                 "lineage": (name, ESTIMATOR),
             },
             "models": {
@@ -256,6 +266,7 @@ def told() -> Story:
     story.fail()
     story.play(0, ("node01", "node02", "node03", "node04"), offered=10)
     story.play(1, ("node01", "node02", "node03"), offered=5)
+    story.challenge()
     story.publish()
     story.ask()
     return story

@@ -116,6 +116,21 @@ def run(peer):
         peer.endorse(node.member, EXECUTION, function, P, *more)
     peer.endorse(node.member, EXECUTION, "History", "task", [P, "node01", "0"])
     peer.endorse(node.member, EXECUTION, "ImageUses", *IMAGE)
+    challenge(peer, channel)
+
+
+def challenge(peer, channel):
+    """A task that another organisation doubts."""
+    task = (P, "node01", 0)
+    peer.endorse(channel.auditor2, EXECUTION, "Challenge", *task, [], "too good")
+    channel.auditor2.submit(EXECUTION, "Challenge", *task, [], "too good")
+    answer = ("AnswerChallenge", *task, "Org2MSP", "Org3MSP", DIGESTS[3])
+    peer.endorse(channel.admin1, EXECUTION, *answer)
+    channel.admin1.submit(EXECUTION, *answer)
+    replayed = {"share": DIGESTS[1], "result": DIGESTS[2], "differing": ["node01/0000"]}
+    peer.endorse(channel.auditor3, EXECUTION, "JudgeChallenge", *task, "Org2MSP", replayed)
+    channel.auditor3.submit(EXECUTION, "JudgeChallenge", *task, "Org2MSP", replayed)
+    peer.endorse(channel.auditor3, EXECUTION, "ListChallenges", P)
 
 
 def publish(peer):

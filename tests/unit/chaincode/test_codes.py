@@ -19,10 +19,12 @@ from support.memory.federation import (
 )
 from support.memory.scenario import IMAGE, ORGANISATIONS
 
+from protocol import canonical
 from protocol.agreement import collections
 from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
+from protocol.ledger.challenges import MAX_OPEN, ChallengedTask, OpenChallenges
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
@@ -90,6 +92,34 @@ def opening(**changes):
 
 def first(federation):
     return federation.players["node01"]
+
+
+def challenge(federation):
+    federation.auditor2.submit(EXECUTION, "Challenge", P, "node01", 0, [])
+
+
+def answer(federation):
+    challenge(federation)
+    federation.admin1.submit(EXECUTION, "AnswerChallenge", P, "node01", 0, "Org2MSP", "Org3MSP", DIGESTS[3])
+
+
+def judge(federation):
+    answer(federation)
+    federation.auditor3.submit(EXECUTION, "JudgeChallenge", P, "node01", 0, "Org2MSP", {})
+
+
+def about_challenge(function, *arguments, who):
+    """Call the execution record about the first task of the first node."""
+    return lambda federation: getattr(federation, who).code(EXECUTION, function, P, "node01", 0, *arguments)
+
+
+def one_challenge_too_many(federation):
+    key = keys.openchallenges(P, "Org1MSP", "Org2MSP")
+    tasks = tuple(ChallengedTask("node01", 0) for _ in range(MAX_OPEN))
+    challenge(federation)
+    full = OpenChallenges(P, "Org1MSP", "Org2MSP", tasks)
+    federation.state[EXECUTION, key] = canonical.encode(full.to_dict())
+    return federation.auditor2.code(EXECUTION, "Challenge", P, "node02", 0, [])
 
 
 def after(act, call):
@@ -331,6 +361,30 @@ TRIGGERS = {
     "RESULT_CREATED": ("shared", result(first=1)),
     "RESULT_SLOT": ("shared", lambda player: player.complete_code(player.result(slots=()))),
     "RESULT_ENSEMBLE": ("shared", result(ensemble=())),
+    "CHALLENGE_OWN": ("done", about_challenge("Challenge", [], who="auditor1")),
+    "CHALLENGE_TASK": (
+        "opened",
+        lambda player: player.federation.auditor2.code(EXECUTION, "Challenge", P, "node01", 0, []),
+    ),
+    "CHALLENGE_EXISTS": ("done", after(challenge, about_challenge("Challenge", [], who="auditor2"))),
+    "CHALLENGE_QUOTA": ("done", one_challenge_too_many),
+    "CHALLENGE_UNKNOWN": ("done", about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    "CHALLENGE_AUDITOR": ("done", about_challenge("Challenge", ["Org1MSP"], who="auditor2")),
+    "CHALLENGE_ANSWERED": (
+        "done",
+        after(
+            answer,
+            about_challenge("AnswerChallenge", "Org2MSP", "Org3MSP", DIGESTS[3], who="admin1"),
+        ),
+    ),
+    "CHALLENGE_UNANSWERED": (
+        "done",
+        after(challenge, about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    ),
+    "CHALLENGE_JUDGED": (
+        "done",
+        after(judge, about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
+    ),
     "MODEL_UNKNOWN": ("running", model("Get")),
     "MODEL_EXISTS": ("published", lambda federation: first(federation).publish_code()),
     "MODEL_UNFINISHED": ("running", after(lambda it: it.play(0), lambda it: first(it).publish_code())),

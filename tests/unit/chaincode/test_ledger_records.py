@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from support.memory.federation import EXECUTION, MODEL, Federation
+from support.memory.federation import DIGESTS, EXECUTION, MODEL, Federation
 
 from chaincode.document import answer_of
 from protocol import canonical
@@ -36,6 +36,10 @@ def played():
         other.share(other.fitted()[:5])
     for other in federation.players.values():
         other.complete()
+    task = (process, "node01", 0)
+    federation.auditor2.submit(EXECUTION, "Challenge", *task, [], "too good")
+    federation.admin1.submit(EXECUTION, "AnswerChallenge", *task, "Org2MSP", "Org3MSP", DIGESTS[3])
+    federation.auditor3.submit(EXECUTION, "JudgeChallenge", *task, "Org2MSP", {})
     player.publish()
     federation.admin1.submit(MODEL, "Grant", process, "node01", "Org3MSP")
     federation.start_from("node01", "second")
@@ -88,6 +92,7 @@ def calls(federation):
             "InitialModel": ("second",),
             "ImageUses": IMAGE,
             "Twins": (process,),
+            "ListChallenges": (process,),
             "Lineage": (process, estimator),
             "History": ("task", [process, "node01", "0"]),
         },

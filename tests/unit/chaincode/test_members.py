@@ -117,8 +117,8 @@ def test_h4_a_node_leaves_sooner_than_it_said_once_and_at_once(consortium):
     assert consortium.scientist3.code(HERE, "Leave", P, "node05", 0) == "NODE_INACTIVE"
 
 
-def test_h5_the_quota_of_changes_is_each_members_own(consortium, monkeypatch):
-    monkeypatch.setattr("chaincode.orchestration.consent.MAX_CHANGES", 2)
+def test_h5_the_quota_of_changes_is_each_members_own():
+    consortium = Federation(THREE | {"change_quota": 2})
     ask = (HERE, "ChangeTopology", P, 3, {"kind": "ring"})
     for _ in range(2):
         consortium.scientist2.submit(*ask)
@@ -318,6 +318,34 @@ def test_h10_a_sign_of_life_between_the_votes_makes_the_earlier_one_void(consort
     (vote,) = leave_out(consortium, consortium.admin2, time=later(consortium, 2 * DAY))
     assert (vote["voted"], vote["change"]) == (["Org2MSP"], None)
     consortium.players["node05"].share(time=later(consortium))
+
+
+def test_h10_a_node_that_joined_late_is_silent_since_it_joined_and_not_since_the_start(consortium):
+    start = consortium.time
+    consortium.play(0)
+    consortium.time = start + 2 * DAY
+    ask = consortium.admin1.submit(HERE, "Join", P, "node06", "Org1MSP", 2)
+    for member in (consortium.admin2, consortium.admin3):
+        joined = consortium.agree(member, ask)
+    assert joined["change"] == 0
+    at = consortium.time
+    early = at + DAY - timedelta(minutes=1)
+    for vote in leave_out(consortium, consortium.admin2, consortium.admin3, node="node06", time=early):
+        assert (vote["vote"]["counts"], vote["change"]) == (False, None)
+        assert vote["vote"]["since"] > (start + 2 * DAY).isoformat()
+    *_, last = leave_out(consortium, consortium.admin2, consortium.admin3, node="node06", time=at + DAY)
+    assert last["change"] == 1
+
+
+def test_h10_a_node_that_comes_back_is_silent_since_then(consortium):
+    consortium.players["node05"].open(0)
+    consortium.scientist3.submit(HERE, "Leave", P, "node05", 0)
+    consortium.time += 2 * DAY
+    consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 1)
+    votes = leave_out(consortium, consortium.admin1, consortium.admin2, time=consortium.time)
+    assert [vote["vote"]["counts"] for vote in votes] == [False, False]
+    *_, last = leave_out(consortium, consortium.admin1, consortium.admin2)
+    assert last["change"] == 2
 
 
 def test_h10_a_silent_organisation_loses_its_say_with_its_nodes(consortium):

@@ -1,8 +1,11 @@
 """What a coalition can write about another organisation's node: each record, and who must endorse it."""
 
+from datetime import timedelta
+
 import pytest
 from support.memory.federation import EXECUTION, MODEL, Federation, played, prepared
-from support.memory.ledger import POLICY_FAILURE, InvalidatedError
+from support.memory.ledger import POLICY_FAILURE, VALID, InvalidatedError
+from support.memory.scenario import changed
 
 from chaincode.common.own import endorsement_by
 from chaincode.shim import all_of, n_of, peer_of
@@ -150,3 +153,109 @@ def test_own_and_others_together_are_a_majority(organisations, needed):
     others = policy.rules[1].count if policy.rules else 0
     assert others == needed
     assert 1 + others == organisations // 2 + 1
+
+
+# Asks, agreements and votes
+
+HERE = "orchestration"
+
+
+@pytest.fixture
+def consortium():
+    """A running process of three organisations, a node each."""
+    return prepared(lasting)()
+
+
+def lasting():
+    return Federation(THREE)
+
+
+THREE = changed("organisations", ["Org1MSP", "Org2MSP", "Org3MSP"]) | {
+    "nodes": {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"},
+    "topology": {"kind": "full"},
+}
+WORDS = {
+    "an ask": ("ChangeTopology", P, 2, {"kind": "ring"}),
+    "a leave": ("Leave", P, NODE, 2),
+    "a vote about a node": ("LeaveOut", P, "node05", "silent"),
+    "a vote about an organisation": ("LeaveOutOrganisation", P, "Org3MSP", "silent"),
+    "a vote to abort": ("Abort", P, "why"),
+}
+
+
+def forged(endorsed):
+    """What altered chaincode of a majority would write: the same, and not the organisation's mark."""
+    marks = [place for place in endorsed.writes if "$" in place[0]]
+    assert marks
+    for place in marks:
+        del endorsed.writes[place]
+    endorsed.endorsers = COALITION
+    return endorsed
+
+
+@pytest.mark.parametrize("call", WORDS.values(), ids=WORDS)
+def test_h1_asks_and_votes_need_the_organisation_that_speaks(consortium, call):
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        consortium.admin1.submit(HERE, *call, endorsers=COALITION)
+    consortium.admin1.submit(HERE, *call, endorsers=WITH_OWN)
+
+
+def test_h1_an_agreement_and_a_withdrawal_need_the_organisation_that_speaks(consortium):
+    ask = consortium.admin2.submit(HERE, *WORDS["an ask"])
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        consortium.agree(consortium.admin1, ask, endorsers=COALITION)
+    consortium.agree(consortium.admin1, ask, endorsers=WITH_OWN)
+    own = consortium.admin1.submit(HERE, *WORDS["an ask"])
+    withdrawal = (HERE, "Withdraw", P, own["number"])
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        consortium.admin1.submit(*withdrawal, endorsers=COALITION)
+    consortium.admin1.submit(*withdrawal, endorsers=WITH_OWN)
+
+
+def test_h1_an_agreement_that_others_wrote_is_none_and_does_not_silence_its_organisation(consortium):
+    ask = consortium.admin2.submit(HERE, *WORDS["an ask"])
+    call = consortium.agreement(ask)
+    assert consortium.commit([forged(consortium.admin1.endorse(*call))]) == [VALID]
+    assert consortium.agree(consortium.admin3, ask)["missing"] == [OWN]
+    assert consortium.agree(consortium.admin1, ask)["change"] == 0
+
+
+def test_h1_a_vote_to_abort_that_others_wrote_does_not_count(consortium):
+    call = (HERE, *WORDS["a vote to abort"])
+    assert consortium.commit([forged(consortium.admin1.endorse(*call))]) == [VALID]
+    assert consortium.auditor2.evaluate(HERE, "Votes", P)["abort"]["voted"] == {}
+    assert sorted(consortium.admin2.submit(*call)["voted"]) == ["Org2MSP"]
+    assert consortium.admin1.submit(*call)["status"] == "aborted"
+
+
+@pytest.mark.parametrize("kind", ["a vote about a node", "a vote about an organisation"])
+def test_h1_a_vote_to_leave_out_that_others_wrote_does_not_count(consortium, kind):
+    call, time = (HERE, *WORDS[kind]), consortium.time + timedelta(days=2)
+    assert consortium.commit([forged(consortium.admin1.endorse(*call, time=time))]) == [VALID]
+    assert consortium.auditor2.evaluate(HERE, "Votes", P)["absences"] == []
+    assert consortium.admin2.submit(*call, time=time)["voted"] == ["Org2MSP"]
+    assert consortium.admin1.submit(*call, time=time)["change"] == 0
+
+
+def test_h1_an_ask_that_others_wrote_is_neither_shown_nor_agreed_to(consortium):
+    made = forged(consortium.admin1.endorse(HERE, *WORDS["an ask"]))
+    assert consortium.commit([made]) == [VALID]
+    assert consortium.auditor2.evaluate(HERE, "Asks", P)["items"] == []
+    assert consortium.admin2.code(*consortium.agreement(made.json)) == "RECORD_UNVOUCHED"
+
+
+def test_h1_a_withdrawal_that_others_wrote_is_told_from_the_organisations_own(consortium):
+    ask = consortium.admin1.submit(HERE, *WORDS["an ask"])
+    taken = forged(consortium.admin1.endorse(HERE, "Withdraw", P, ask["number"]))
+    assert consortium.commit([taken]) == [VALID]
+    assert consortium.admin2.code(*consortium.agreement(ask)) == "RECORD_UNVOUCHED"
+
+
+def test_h1_no_node_runs_an_image_that_others_agreed_to_in_its_organisations_name(consortium):
+    consortium.register(version="1.0.1")
+    ask = consortium.admin2.submit(HERE, "UpdateImage", P, 0, "1.0.1")
+    assert consortium.commit([forged(consortium.admin1.endorse(*consortium.agreement(ask)))]) == [VALID]
+    assert consortium.agree(consortium.admin3, ask)["change"] == 0
+    assert consortium.context(NODE, 0)["image"]["agreed"] is False
+    assert consortium.context("node05", 0)["image"]["agreed"] is True
+    assert consortium.context("node03", 0)["image"]["agreed"] is True

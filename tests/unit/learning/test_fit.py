@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 from learning.errors import ParameterError, RowsError
 from learning.fit import FitOptions, FitTask, fit
 from learning.fit_options import WAYS
-from learning.grow import fit_tree, strip
+from learning.fit_tree import fit_tree, strip
 from learning.kernel import gram
 from learning.predict import Predictor
 from learning.rows import Rows
@@ -137,7 +137,7 @@ def test_undersampling_keeps_all_anomalies_and_few_normals(make_rows, monkeypatc
         seen.append(np.bincount(sample.y, minlength=2))
         return grow(sample, *rest)
 
-    from learning import grow as module
+    from learning import fit_tree as module
 
     grow = module._grow
     monkeypatch.setattr(module, "_grow", spy)

@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from learning.compiled import implementation
 from learning.errors import ParameterError, RowsError
-from learning.grow import strip
+from learning.fit_tree import strip
 from learning.predict import Predictor
 from learning.voters import TreeVoters
 from protocol.trees.tree import Tree, TreeLimits

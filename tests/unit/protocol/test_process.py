@@ -129,6 +129,8 @@ def test_equal_agreements_have_equal_bytes_and_others_do_not():
         (changed("silence_seconds", 0), "PROCESS_VALUE"),
         (changed("silence_seconds", 31_622_401), "PROCESS_VALUE"),
         (changed("silence_seconds", "60"), "PROCESS_VALUE"),
+        (changed("change_quota", 0), "PROCESS_VALUE"),
+        (changed("change_quota", 1_001), "PROCESS_VALUE"),
         (changed("abort", "nobody"), "PROCESS_VALUE"),
         (changed("abort", ["any"]), "PROCESS_VALUE"),
         (changed("version", 3), "PROCESS_VALUE"),
@@ -290,7 +292,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 
 def test_the_documented_fields_are_those_of_the_code():
     text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
-    record = Specification.from_dict(SPECIFICATION | {"estimator_kind": "boosted"}).to_dict()
+    record = Specification.from_dict(changed("change_quota", 3) | {"estimator_kind": "boosted"}).to_dict()
     for title, fields in (
         ("Specification", record),
         ("Step", record["steps"][0]),
@@ -318,6 +320,15 @@ def test_golden_specifications_keep_their_bytes_and_hashes(case):
 
 def test_a_specification_is_a_record():
     assert canonical.encode(json.loads(json.dumps(Specification.from_dict(SPECIFICATION).to_dict())))
+
+
+def test_a_change_quota_is_written_where_it_is_not_the_default():
+    plain = Specification.from_dict(SPECIFICATION)
+    assert plain.change_quota == 1_000
+    assert Specification.from_dict(changed("change_quota", 1_000)).digest == plain.digest
+    few = Specification.from_dict(changed("change_quota", 3))
+    assert few.to_dict()["change_quota"] == 3
+    assert Specification.from_bytes(few.to_bytes()) == few
 
 
 # Version 2: pins, silence, abort; version 1 stays what it was

@@ -34,10 +34,14 @@ from learner.outcome import StopError
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
+from protocol.identifiers import EstimatorId
 from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
+from protocol.trees.estimator import Estimator
+from protocol.trees.tree import Tree
 
 NODE = "node01"
+SPLIT = Tree.from_arrays([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0.0, 1.0])
 
 
 class LearnerContainer:
@@ -139,6 +143,43 @@ def test_h1_a_published_model_is_what_the_last_task_signed(session: NodeSession,
     task = session.ledger.execution.get_task(summary.task)
     assert task.opening is not None
     assert model.terms.parameters_digest == task.opening.parameter_hash
+
+
+@pytest.fixture
+def short_lived(socket_folder: Path) -> tuple[Any, NodeSession]:
+    """A confidential process of one iteration, and the session of a node in it."""
+    made = specification(synchronous=False, iterations=1) | {"confidential": True}
+    federation = Federation(made)
+    return federation, session_in(socket_folder / "t", federation)
+
+
+def expire(federation: Any) -> None:
+    """Do what a peer does when the life of private data is over: the state no longer has it."""
+    for place in [place for place in federation.state if "$trees-" in place[0]]:
+        del federation.state[place]
+
+
+def test_a_launch_after_the_trees_lives_says_that_they_are_gone(
+    short_lived: tuple[Any, NodeSession], tmp_path: Path
+) -> None:
+    federation, session = short_lived
+    for node in federation.context(NODE, 0)["neighbours"]:
+        federation.players[node].open(0)
+        federation.players[node].share([Estimator(EstimatorId(node, 0), SPLIT)])
+    expire(federation)
+    with pytest.raises(StateError, match="TREES_GONE") as gone:
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert "is offered and no longer kept" in gone.value.cause
+    assert closed(session).code == "TREES_GONE"
+
+
+def test_a_model_is_published_after_the_trees_lives(
+    short_lived: tuple[Any, NodeSession], tmp_path: Path
+) -> None:
+    federation, session = short_lived
+    summary = run_task(planned(session, tmp_path), session, lambda _: None)
+    expire(federation)
+    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest
 
 
 def test_g9_a_full_disk_is_the_host_s_fault_and_its_path_stays_here(

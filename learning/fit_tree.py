@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from learning.fit_options import FitOptions
+from learning.growth import Growth, grow
 from learning.rows import Rows
 from protocol.trees.tree import Tree, TreeLimits
 
@@ -39,10 +39,11 @@ def fit_tree(rows: Rows, seed: int, options: FitOptions, limits: TreeLimits) -> 
 def strip(fitted: Any, limits: TreeLimits) -> Tree:
     """Take from a fitted scikit-learn tree what prediction needs, and nothing else."""
     tree = fitted.tree_
-    if isinstance(fitted, DecisionTreeRegressor):
+    classes = getattr(fitted, "classes_", None)
+    if classes is None:
         value = tree.value[:, 0, 0]
     else:
-        classes = list(fitted.classes_)
+        classes = list(classes)
         value = tree.value[:, 0, classes.index(1)] if 1 in classes else np.zeros(tree.node_count)
     return Tree.from_arrays(
         tree.feature,
@@ -86,20 +87,15 @@ def _sample(rows: Rows, options: FitOptions, rng: np.random.Generator) -> _Sampl
 def _grow(
     sample: _Sample, options: FitOptions, random_state: int, max_depth: int, max_leaves: int | None
 ) -> Any:
-    shape = {
-        "min_samples_leaf": options.min_leaf,
-        "max_depth": max_depth,
-        "max_leaf_nodes": max_leaves,
-        "random_state": random_state,
-    }
+    d = sample.X.shape[1]
     if options.kind == "regressor":
-        tree = DecisionTreeRegressor(**shape)
+        manner = ("squared_error", "best", d)
     elif options.kind == "extra":
-        tree = DecisionTreeClassifier(splitter="random", criterion="entropy", max_features=0.5, **shape)
+        manner = ("entropy", "random", max(1, d // 2))
     else:
-        tree = DecisionTreeClassifier(max_features="sqrt", **shape)
-    # scikit-learn's search for missing values refuses read-only rows.
-    return tree.fit(np.require(sample.X, requirements=["C", "W"]), sample.y, sample_weight=sample.weight)
+        manner = ("gini", "best", max(1, int(np.sqrt(d))))
+    growth = Growth(*manner, options.min_leaf, max_depth, max_leaves, random_state)
+    return grow(sample.X, sample.y, sample.weight, growth)
 
 
 def _leaf(value: float, limits: TreeLimits) -> Tree:
