@@ -38,6 +38,14 @@ class Caller:
         """Open the ledger; use it as a context manager."""
         return Ledger(self._connect())
 
+    def own_peer(self) -> Transport:
+        """Open the way to the own organisation's peer and to no other, which only the Gateway client has."""
+        from executor.ledger.gateway_transport import GatewayTransport  # noqa: PLC0415 - gRPC loads slowly
+
+        return GatewayTransport.connect(
+            self.network, self.organisation, self.identity, self.trust, own_peer_only=True
+        )
+
     def _connect(self) -> Transport:
         if self.transport == "hfc":
             # In an environment of its own, which only those who ask for it have.

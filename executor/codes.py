@@ -17,17 +17,23 @@ USAGE: Rows = {
     "ACCEPT_TWICE": _GIVE_ONE,
     "ACCEPT_UNSEEN": "Give --digest of what you have read, or --spec FILE; at a terminal you are asked.",
     "AGREEMENT_RANGE": "Give an --agreement from 1 to {most}.",
-    "AUDIT_ANCHOR": (
-        "Give --genesis with the hash of the channel's first block, or --roots with the organisations' root"
-        " certificates, from another source than the export."
-    ),
+    "AUDIT_ANCHOR": {
+        "": (
+            "Give --genesis with the hash of the channel's first block, or --roots with the organisations'"
+            " root certificates, from another source than the export."
+        ),
+        "proof": "Give --file with --genesis, or --roots with the owner's root certificates.",
+    },
     "AUDIT_FIGURE": "Name a file that ends in .png or .svg.",
     "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
-    "EXPORT_EXISTS": "Choose another --out, or give --force.",
+    "EXPORT_EXISTS": {
+        "": "Choose another --out, or give --force.",
+        "proof": "Give --force to replace it.",
+    },
     "HFC_CHANGED": (
         "Let nobody else write there (chmod go-w), or remove it, so that it is made again from locked "
         f"packages, {_GATEWAY}"
@@ -283,10 +289,13 @@ BUNDLE: Rows = {
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
     "BUNDLE_SIZE": _NEW_EXPORT,
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "PROOF_FILES": "Take the folder as `executor model prove` left it, with nothing added.",
+    "PROOF_FORMAT": "Ask the model's owner for another proof: `executor model prove`.",
     "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
     "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
 }
 
 AUDIT: Rows = {
+    "PROOF_REFUSED": "Sign as the node that published the model, what `executor model export` wrote.",
     "AUDIT_FAILED": "Compare with an export of another organisation's peer; whoever altered it shows.",
 }

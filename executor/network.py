@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "network"
 CHANNEL = "attestree"
-ORDERER = "orderer"
+RAFT, BFT = "raft", "bft"
 SECONDS = 30
 
 
@@ -28,6 +28,8 @@ class Network:
     chaincode_image: str
     ports: int = 7
     """What every port on this host begins with."""
+    consensus: str = RAFT
+    """How the orderers agree on blocks: by Raft, or by a quorum's signatures (BFT)."""
 
     @classmethod
     def load(cls) -> "Network":
@@ -39,7 +41,10 @@ class Network:
             found = dict(line.split("=", 1) for line in lines)
             organisations, orderers, nodes = (int(found[name]) for name in ("ORGS", "ORDERERS", "NODES"))
             image, ports = found["CHAINCODE_IMAGE"], int(found["PORTS"])
-            return cls(project, state, organisations, orderers, nodes, image, ports)
+            consensus = found["CONSENSUS"]
+            if consensus not in (RAFT, BFT):
+                raise ValueError(f"CONSENSUS={consensus}")
+            return cls(project, state, organisations, orderers, nodes, image, ports, consensus)
         except FileNotFoundError as error:
             raise NetworkError(
                 f"there is no network '{project}' here: {error.filename} does not exist"
@@ -69,13 +74,31 @@ class Network:
         return f"127.0.0.1:{self.ports}{organisation.removeprefix('org')}51"
 
     @property
+    def orderers(self) -> dict[str, str]:
+        """The organisation that has each orderer: they are dealt out, one after the other."""
+        owners = self.organisations
+        return {f"orderer{i + 1}": owners[i % len(owners)] for i in range(self.n_orderers)}
+
+    def orderer_folder(self, orderer: str) -> Path:
+        """Where an orderer's certificate and key are, with its organisation's."""
+        return self.folder(self.orderers[orderer]) / orderer
+
+    def orderer_address(self, orderer: str) -> str:
+        """Where an orderer listens on this host."""
+        return f"127.0.0.1:{self.ports}0{orderer.removeprefix('orderer')}0"
+
+    @property
+    def registry_authority(self) -> Path:
+        """Who certifies the registry: the organisation that runs it."""
+        return self.folder("org1") / "tlsca.pem"
+
+    @property
     def services(self) -> list[str]:
         """Every container the network consists of, by its service name."""
         return [
             "registry",
-            *(f"ca.{name}" for name in [ORDERER, *self.organisations]),
-            *(f"orderer{i}" for i in range(1, self.n_orderers + 1)),
-            *(f"{kind}.{name}" for kind in ("peer", "chaincode") for name in self.organisations),
+            *self.orderers,
+            *(f"{kind}.{name}" for kind in ("ca", "peer", "chaincode") for name in self.organisations),
         ]
 
     def peer(self, organisation: str, *arguments: str) -> str:

@@ -27,11 +27,9 @@ org=$1 name=$2 role=$3
 load_network
 require_organisation "$org"
 require_name "$name"
-[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no users" "it holds no data and runs no node" \
-  "name one of: $(organisations | paste -sd ' ')"
 [[ $role =~ ^(data-scientist|node|auditor)$ ]] || die "$USAGE" "unknown role '$role'" \
   "roles are data-scientist, node and auditor" "name one of them"
-[[ ! $name =~ ^(admin|peer|chaincode|chaincode-client|registrar)$ ]] ||
+[[ ! $name =~ ^(admin|peer|chaincode|chaincode-client|registrar|registry|orderer[0-9]+)$ ]] ||
   die "$USAGE" "the name '$name' is taken" "the network itself uses it" "choose another name"
 target=$(org_dir "$org")/users/$name
 [ ! -d "$target/msp" ] || die "$WRONG_STATE" "$name of $org exists" "$target/msp is there" "choose another name, or use it"

@@ -30,8 +30,6 @@ fi
 shift
 load_network
 require_organisation "$org"
-[ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no peer" \
-  "it orders transactions and keeps no state" "name one of: $(organisations | paste -sd ' ')"
 require_name "$identity"
 [ -d "$(org_dir "$org")/users/$identity/msp" ] || die "$USAGE" "unknown identity '$identity' of $org" \
   "$org has: $(find "$(org_dir "$org")/users" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd ' ')" \

@@ -32,8 +32,6 @@ require_revocable() { # ORG NAME
   require_organisation "$org"
   require_name "$name"
   dir=$(org_dir "$org")
-  [ "$org" != orderer ] || die "$USAGE" "the orderer organisation has no users to revoke" \
-    "its identities run the network" "name one of: $(organisations | paste -sd ' ')"
   [ "$name" != admin ] || die "$USAGE" "the administrator signs the revocation" \
     "without it the organisation could not change its own list" "make another administrator first"
   [ -d "$dir/users/$name/msp" ] || die "$USAGE" "unknown identity '$name' of $org" \

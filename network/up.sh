@@ -3,17 +3,19 @@
 # changes nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-for part in common tools prerequisites checks images identities services channel chaincode; do
+for part in common tools prerequisites checks images identities services consensus channel chaincode; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
 
 usage() {
   cat <<EOF
-usage: network/up.sh [--orgs N] [--orderers 1|3|5] [--nodes N] [--images auto|official|build] [--probe] [--fresh]
+usage: network/up.sh [--orgs N] [--consensus raft|bft] [--orderers N] [--nodes N] [--images auto|official|build] [--probe]
+                     [--fresh]
 
   --orgs N       organisations, 2 to 8 (default 4)
-  --orderers N   Raft orderers, 1, 3 or 5 (default 3)
+  --consensus C  how the orderers agree: raft, where each signs blocks alone, or bft, where a quorum must (default raft)
+  --orderers N   orderers, dealt out to the organisations: with raft 1, 3 or 5 (default 3), with bft 4 or 7 (default 4)
   --nodes N      learning nodes, 1 to 200, dealt out to the organisations (default 20)
   --images MODE  official images, images built here, or whichever can be had (default auto)
   --probe        also deploy the probe contract, for tests and benchmarks; later starts keep it
@@ -25,15 +27,16 @@ EOF
 }
 
 main() {
-  local asked_orgs="" asked_orderers="" asked_nodes="" asked_images=auto asked_probe="" fresh=""
+  local asked_orgs="" asked_consensus="" asked_orderers="" asked_nodes="" asked_images=auto asked_probe="" fresh="" known
   while [ $# -gt 0 ]; do
     case $1 in
       --orgs) asked_orgs=$(number "$1" "${2-}" 2 8) ;;
-      --orderers)
-        asked_orderers=$(number "$1" "${2-}" 1 5)
-        [ $((asked_orderers % 2)) = 1 ] || die "$USAGE" "--orderers $asked_orderers" \
-          "an even number tolerates no more failures than one less" "use 1, 3 or 5"
+      --consensus)
+        asked_consensus=${2-}
+        [[ $asked_consensus =~ ^(raft|bft)$ ]] || die "$USAGE" "--consensus '$asked_consensus'" \
+          "it is neither raft nor bft" "use one of them"
         ;;
+      --orderers) asked_orderers=$(number "$1" "${2-}" 1 "$MOST_ORDERERS") ;;
       --nodes) asked_nodes=$(number "$1" "${2-}" 1 200) ;;
       --images)
         asked_images=${2-}
@@ -63,10 +66,12 @@ main() {
   done
   [[ $PORTS =~ ^[1-9][0-9]?$ && ${PORTS}999 -le 65535 ]] || die "$USAGE" "ATTESTREE_PORTS=$PORTS" \
     "it is the first one or two digits of the ports, 1 to 64" "for example 7 or 17"
-  bring_up "$asked_orgs" "$asked_orderers" "$asked_nodes" "$asked_images" "$fresh" "$asked_probe"
+  known=${asked_consensus:-$(recorded CONSENSUS)}
+  [ -z "$asked_orderers" ] || require_orderers "${known:-raft}" "$asked_orderers"
+  bring_up "$asked_orgs" "$asked_orderers" "$asked_nodes" "$asked_images" "$fresh" "$asked_probe" "$asked_consensus"
 }
 
-# bring_up ORGS ORDERERS NODES IMAGES FRESH PROBE: what was not asked for is empty, IMAGES is auto.
+# bring_up ORGS ORDERERS NODES IMAGES FRESH PROBE CONSENSUS: what was not asked for is empty, IMAGES is auto.
 bring_up() {
   local began=$SECONDS settings images peer_image
   # On a busy machine a connection takes longer than the three seconds that the peer CLI allows.
@@ -76,8 +81,9 @@ bring_up() {
   lock_network
   require_disk
   [ -z "$5" ] || "$here/down.sh" --purge
-  settings=$(settle_network "$1" "$2" "$3" "$6")
+  settings=$(settle_network "$1" "$2" "$3" "$6" "$7")
   use_settings "$settings"
+  warn_of_shares
   require_own_volumes
   require_ports
   step 2 "images"
@@ -86,14 +92,14 @@ bring_up() {
   step 3 "certificate authorities"
   start_authorities "$peer_image"
   step 4 "identities"
-  for_each all_organisations issue_organisation
+  for_each organisations issue_organisation
   step 5 "orderers, peers, registry"
   start_services "$peer_image"
   step 6 "channel $CHANNEL"
   join_channel
   step 7 "chaincode"
   deploy_chaincodes "$(value_of CHAINCODE_IMAGE <<<"$images")"
-  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers, $NODES learning nodes," \
+  say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers ($CONSENSUS), $NODES learning nodes," \
     "registry at 127.0.0.1:$(registry_port)"
   say "try:"
   echo "network/peer.sh org1 auditor -- chaincode query -C $CHANNEL -n image -c '{\"Args\":[\"List\"]}'"
@@ -108,24 +114,27 @@ number() { # FLAG VALUE LEAST MOST
   echo "$((10#$2))"
 }
 
-# settle_network ORGS ORDERERS NODES PROBE, each empty where not asked for: takes the size of the network from its first start, and
-# refuses to change what cannot be changed. Prints the settings, for use_settings.
+# settle_network ORGS ORDERERS NODES PROBE CONSENSUS, each empty where not asked for: takes the size of the network from its
+# first start, and refuses to change what cannot be changed. Prints the settings, for use_settings.
 settle_network() {
-  local id uid gid
+  local id uid gid how number
   if [ -f "$STATE/network.env" ]; then
     load_network
-    set -- "${1:-$ORGS}" "${2:-$ORDERERS}" "${3:-$NODES}" "${4:-${PROBE-}}"
-    if [ "$1" != "$ORGS" ] || [ "$2" != "$ORDERERS" ] || [ "$3" -lt "$NODES" ]; then
-      die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers and $NODES nodes" \
-        "organisations and orderers are part of the channel; nodes can be added, not removed" \
+    set -- "${1:-$ORGS}" "${2:-$ORDERERS}" "${3:-$NODES}" "${4:-${PROBE-}}" "${5:-$CONSENSUS}"
+    if [ "$1 $2 $5" != "$ORGS $ORDERERS $CONSENSUS" ] || [ "$3" -lt "$NODES" ]; then
+      die "$WRONG_STATE" "this network has $ORGS organisations, $ORDERERS orderers ($CONSENSUS) and $NODES nodes" \
+        "organisations, orderers and consensus are part of the channel; nodes can be added, not removed" \
         "leave the flags out, or start anew with --fresh"
     fi
   fi
+  how=${5:-raft}
+  number=${2:-$(default_orderers "$how")}
+  require_orderers "$how" "$number"
   id=${NETWORK_ID:-$(head -c 8 /dev/urandom | od -An -tx1 | tr -d ' \n')}
   uid=$(id -u) gid=$(id -g)
   [ "$uid" != 0 ] || uid=10001 gid=10001
-  printf '%s\n' "ORGS=${1:-4}" "ORDERERS=${2:-3}" "NODES=${3:-20}" "NETWORK_ID=$id" "PORTS=$PORTS" \
-    "SERVICE_UID=$uid" "SERVICE_GID=$gid" "PROBE=${4:-no}"
+  printf '%s\n' "ORGS=${1:-4}" "ORDERERS=$number" "CONSENSUS=$how" "NODES=${3:-20}" "NETWORK_ID=$id" \
+    "PORTS=$PORTS" "SERVICE_UID=$uid" "SERVICE_GID=$gid" "PROBE=${4:-no}"
 }
 
 # settle_images auto|official|build: makes every program and image available and writes the network's settings down. Prints
@@ -161,14 +170,14 @@ wait_for() { # WHAT URL
 
 start_authorities() { # PEER_IMAGE
   local org services=() volumes=()
-  for org in $(all_organisations); do
+  for org in $(organisations); do
     write_ca_config "$org"
     services+=("ca.$org")
     volumes+=("ca.$org" "ca.$org/tlsca")
   done
   own_volumes "$1" "${volumes[@]}"
   quietly "start the certificate authorities" compose up -d "${services[@]}"
-  for org in $(all_organisations); do wait_for "ca.$org" "https://127.0.0.1:$(ca_port "$org")/cainfo?ca=tlsca-$org"; done
+  for org in $(organisations); do wait_for "ca.$org" "https://127.0.0.1:$(ca_port "$org")/cainfo?ca=tlsca-$org"; done
 }
 
 start_services() { # PEER_IMAGE

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from executor.audit.fabric.block import Block
+from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
-from executor.audit.fabric.identity import UntrustedError
 from executor.audit.fabric.messages import MalformedError
 from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, check_config_creator
 from executor.audit.fabric.validation import Judged, Validator
+from executor.audit.fabric.view import View
 from executor.audit.findings import Findings
 
 SENTENCES = {
@@ -77,6 +78,8 @@ class Chain:
     """How many transactions so many organisations endorsed."""
     _configuration: Configuration | None = None
     _config_block: int = 0
+    _view: View | None = None
+    """The place of the last block in the order, where a quorum of orderers notes it."""
 
     @property
     def configuration(self) -> Configuration:
@@ -117,6 +120,10 @@ class Chain:
         if self.anchor.roots is not None:
             foreign = self.anchor.roots.missing(self.configuration)
             check("anchor", not foreign, f"other roots than known for {', '.join(foreign)}", "block 0")
+        if self.configuration.ordering.is_bft:
+            self._view = View(0, 0)
+            fault = self.configuration.ordering_fault
+            check("configuration", not fault, fault, "block 0")
 
     def _check_links(self, block: Block, number: int) -> None:
         where, check = f"block {number}", self.findings.check
@@ -126,20 +133,29 @@ class Chain:
         check("hash chain", same, "its transactions are not those of its header", where)
 
     def _check_orderers(self, block: Block, number: int) -> None:
-        where = f"block {number}"
+        where, ordering = f"block {number}", self.configuration.ordering
         try:
             found = block.orderers(self.configuration)
             ordered = block.is_ordered(self.configuration, found)
             expected = number if block.config_envelope() is not None else self._config_block
             known = block.last_config == expected
+            self._check_view(block, where)
         except MalformedError as error:
             self.findings.fail("orderers", str(error), where)
             return
         self.signatures += len(found)
         self.orderers.update({identity.organisation.msp_id for identity in found})
         names = ", ".join(identity.name[:64] for identity in found) or "nobody who may"
-        self.findings.check("orderers", ordered, f"it is signed by {names}", where)
+        needed = f", and {ordering.quorum} consenters must" if ordering.is_bft else ""
+        self.findings.check("orderers", ordered, f"it is signed by {names}{needed}", where)
         self.findings.check("orderers", known, f"it names block {block.last_config} as configuration", where)
+
+    def _check_view(self, block: Block, where: str) -> None:
+        """Check that a quorum's decisions follow each other; the first after another consensus is new."""
+        last, self._view = self._view, block.view if self.configuration.ordering.is_bft else None
+        if last is not None and self._view is not None:
+            what = f"the orderers took it for {self._view}, after {last}"
+            self.findings.check("orderers", self._view.follows(last), what, where)
 
     def _check_transactions(self, block: Block, number: int) -> Iterator[Committed]:
         envelope = block.config_envelope()

@@ -11,9 +11,10 @@ from executor.audit import errors as _errors  # noqa: F401 - defines the codes t
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.errors import BundleError
+from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
-from executor.audit.fabric.identity import fingerprint
-from executor.audit.files import read_statement, verify_file, write_text
+from executor.audit.files import read_roots, read_statement, verify_file, write_text
+from executor.audit.proof.command import proof
 from executor.audit.subject_commands import COMMANDS, end_unless
 from executor.audit.text import show_verification
 from executor.caller import Caller, caller_options
@@ -28,7 +29,7 @@ def audit() -> None:
     """Check what happened on the ledger, by nobody's word."""
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, proof):
     audit.add_command(command)
 
 
@@ -109,21 +110,11 @@ def anchor_of(genesis: str | None, roots: Path | None) -> Anchor:
     if genesis is None and roots is None:
         raise UsageError("AUDIT_ANCHOR", "an export cannot vouch for itself")
     known = None if genesis is None else parse_anchor(genesis)
-    return Anchor(known, None if roots is None else _read_roots(roots))
+    return Anchor(known, None if roots is None else _root_set(roots))
 
 
-def _read_roots(folder: Path) -> RootSet:
-    from cryptography import x509  # noqa: PLC0415
-
-    found: set[bytes] = set()
-    try:
-        for path in sorted(folder.rglob("*.pem")):
-            found.update(map(fingerprint, x509.load_pem_x509_certificates(path.read_bytes())))
-    except (OSError, ValueError) as error:
-        raise UsageError("AUDIT_ROOTS", f"{folder} cannot be read: {error}") from error
-    if not found:
-        raise UsageError("AUDIT_ROOTS", f"{folder} holds no certificates in files called *.pem")
-    return RootSet(frozenset(found))
+def _root_set(folder: Path) -> RootSet:
+    return RootSet(frozenset(map(fingerprint, read_roots(folder))))
 
 
 def _end_unread(error: AttestreeError, as_json: bool) -> NoReturn:

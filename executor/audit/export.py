@@ -1,5 +1,6 @@
 """`executor audit export`: every block of the channel as one file, for somebody who trusts none of us."""
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,11 +46,11 @@ def export_channel(transport: Transport, process: str, out: Path, height: int | 
 
 
 def make_statement(caller: Caller) -> Statement:
-    """Say how far the organisation's peer is, signed by the caller."""
+    """Say how far the organisation's own peer is, signed by the caller; no other peer can stand in for it."""
     signer = load_identity(caller.network, caller.organisation, caller.identity)
-    with caller.ledger() as ledger:
-        height = ledger.transport.chain_info().height
-        raw = ledger.transport.block(height - 1)
+    with closing(caller.own_peer()) as peer:
+        height = peer.chain_info().height
+        raw = peer.block(height - 1)
     try:
         block = Block.from_bytes(raw)
         commit_hash = block.commit_hash

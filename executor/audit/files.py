@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cryptography import x509
+
 from executor.audit.chain import Anchor
 from executor.audit.findings import Findings
 from executor.audit.statements import MAX_BYTES, Statement
 from executor.audit.verify import Observer, Verification, verify_bundle
 from executor.errors import UsageError
 from executor.user_files import UserFileError, open_file, read_file
+
+MAX_ROOTS = 1 << 20
 
 
 def verify_file(
@@ -32,6 +36,22 @@ def read_statement(path: Path) -> Statement:
         return Statement.from_bytes(read_file(path, MAX_BYTES))
     except UserFileError as error:
         raise UsageError("AUDIT_FILE", f"{path} cannot be read: {error.cause}") from error
+
+
+def read_roots(folder: Path) -> list[x509.Certificate]:
+    """Read the certificates in the files *.pem of a folder, or in one file."""
+    found: list[x509.Certificate] = []
+    try:
+        paths = [folder] if folder.is_file() else sorted(folder.rglob("*.pem"))
+        for path in paths:
+            found += x509.load_pem_x509_certificates(read_file(path, MAX_ROOTS))
+    except UserFileError as error:
+        raise UsageError("AUDIT_ROOTS", f"{folder} cannot be read: {error.cause}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError("AUDIT_ROOTS", f"{folder} cannot be read: {error}") from error
+    if not found:
+        raise UsageError("AUDIT_ROOTS", f"{folder} holds no certificates in files called *.pem")
+    return found
 
 
 def write_text(path: Path, text: str) -> None:

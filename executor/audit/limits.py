@@ -1,7 +1,7 @@
 """What no audit of a ledger can prove, in plain sentences, and who would have to act together to lie."""
 
 from executor.audit.chain import Chain
-from executor.audit.fabric.configuration import BFT
+from executor.audit.fabric.ordering import Ordering
 
 ALWAYS = (
     "That a task really ran in its container: whoever holds a node's key and its host can sign trees made"
@@ -15,7 +15,7 @@ ALWAYS = (
 def not_proven(chain: Chain) -> list[str]:
     """Return the sentences that hold for a channel as it is configured."""
     configuration = chain.configuration
-    found = [_orderers(chain)]
+    found = [_orderers(configuration.ordering)]
     members = len(configuration.application)
     needed = members // 2 + 1
     found.append(
@@ -34,15 +34,33 @@ def not_proven(chain: Chain) -> list[str]:
     return [*found, *ALWAYS]
 
 
-def _orderers(chain: Chain) -> str:
-    configuration = chain.configuration
-    names = ", ".join(configuration.orderers)
-    if configuration.consensus == BFT:
+def block_signatures(ordering: Ordering) -> str:
+    """Say by whose signatures a block counts, in a few words."""
+    if not ordering.is_bft:
+        return f"one orderer of {', '.join(ordering.organisations)} signs each block ({ordering.consensus})"
+    owners = ", ".join(f"{name} {number}" for name, number in ordering.owners.items())
+    return f"{ordering.quorum} of {len(ordering.consenters)} orderers sign each block (BFT; {owners})"
+
+
+def _orderers(ordering: Ordering) -> str:
+    if not ordering.is_bft:
+        names = ", ".join(ordering.organisations)
         return (
-            "That the orderers left nothing out for good: a quorum of them signs each block, so more than a"
-            f" third of the orderers ({names}) together could censor, and no fewer could forge."
+            "That there is one chain: each block carries one orderer's signature, so an organisation of"
+            f" {names} alone could make other blocks out of endorsed transactions, leave some out, or show"
+            " two chains."
         )
+    orderers, quorum = len(ordering.consenters), ordering.quorum
+    forgers, splitters = ordering.least(quorum), ordering.least(2 * quorum - orderers)
+    censors = ordering.least(orderers - quorum + 1)
     return (
-        f"That there is one chain: each block carries one orderer's signature, so an organisation of {names}"
-        " alone could make other blocks out of endorsed transactions, leave some out, or show two chains."
+        f"That the orderers left nothing out: {quorum} of {orderers} sign each block. To make blocks without"
+        f" the others takes {_together(forgers)}, to show two chains {_together(splitters)}, to leave"
+        f" transactions out or to stop the channel {_together(censors)}."
     )
+
+
+def _together(organisations: list[str]) -> str:
+    if len(organisations) == 1:
+        return f"{organisations[0]} alone"
+    return f"{len(organisations)} organisations together"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from executor.audit.errors import BundleError
+from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration
-from executor.audit.fabric.identity import UntrustedError
 from executor.audit.fabric.messages import identities
 from executor.audit.findings import Findings
 from protocol import canonical

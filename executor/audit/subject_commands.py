@@ -144,10 +144,10 @@ def contribution(  # noqa: PLR0917
 COMMANDS = [*(subject_command(kind) for kind in SUBJECTS), contribution]
 
 
-def end_unless(verified: bool, count: int) -> None:
+def end_unless(verified: bool, count: int, what: str = "channel") -> None:
     """Leave with the exit code of a failed audit unless all claims hold."""
     if not verified:
-        refusal = AuditError("AUDIT_FAILED", f"{count} things in the channel are not as they should be")
+        refusal = AuditError("AUDIT_FAILED", f"{count} things in the {what} are not as they should be")
         click.echo(message(refusal), err=True)
         sys.exit(exit_code(refusal))
 

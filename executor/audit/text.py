@@ -2,6 +2,7 @@
 
 from executor.audit import challenges
 from executor.audit.findings import Claim, Failure
+from executor.audit.limits import block_signatures
 from executor.audit.verify import Verification
 
 HOLDS, FAILS = "✓", "✗"
@@ -14,7 +15,8 @@ def show_verification(found: Verification) -> str:
         f"channel {found.manifest.channel}: {chain.height} blocks, {chain.transactions} transactions,"
         f" {chain.signatures} signatures of Fabric"
     )
-    parts = [head, "", *map(show_claim, found.claims)]
+    ordered = block_signatures(chain.configuration.ordering)
+    parts = [head, ordered, "", *map(show_claim, found.claims)]
     if found.failures:
         parts += ["", "Not as it should be:", *map(show_failure, found.failures)]
     parts += challenges.lines(found.challenges)

@@ -42,7 +42,8 @@ def diagnose() -> Iterator[Finding]:
     except NetworkError as error:
         yield Finding("network", False, str(error), UP)
         return
-    size = f"{network.n_organisations} organisations, {network.n_orderers} orderers, {network.n_nodes} nodes"
+    orderers = f"{network.n_orderers} orderers ({network.consensus})"
+    size = f"{network.n_organisations} organisations, {orderers}, {network.n_nodes} nodes"
     yield Finding("network", True, f"{network.project}: {size}")
     for name, check in (
         ("containers", check_services),

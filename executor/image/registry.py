@@ -9,7 +9,7 @@ from pathlib import Path
 from executor.errors import EngineError, IntegrityError
 from executor.image.manifest import ACCEPTED, Manifest, Platform
 from executor.image.reference import split_repository
-from executor.network import ORDERER, Network
+from executor.network import Network
 from protocol.digest import Digest
 
 SECONDS = 20
@@ -41,8 +41,7 @@ class ImageRegistry:
     @classmethod
     def of_network(cls, network: Network) -> "ImageRegistry":
         """The network's own registry."""
-        authority = network.state / "organisations" / ORDERER / "tlsca.pem"
-        return cls(f"127.0.0.1:{network.ports}005", authority)
+        return cls(f"127.0.0.1:{network.ports}005", network.registry_authority)
 
     @classmethod
     def of_repository(cls, repository: str, network: Network) -> "ImageRegistry":

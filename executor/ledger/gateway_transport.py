@@ -29,11 +29,17 @@ class GatewayTransport:
         organisation: str,
         identity: str,
         trust: Trust = Trust(),  # noqa: B008 - frozen
+        *,
+        own_peer_only: bool = False,
     ) -> Self:
-        """Act as a user of an organisation; `trust` says whose word counts."""
+        """Act as a user of an organisation; `trust` says whose word counts.
+
+        With `own_peer_only` no other organisation's peer is ever asked, whatever becomes of the own one.
+        """
         check_organisation(network, organisation)
         check_trust(network, trust)
-        peers, authorities = peers_of(network, organisation), authorities_of(network)
+        authorities = authorities_of(network)
+        peers = peers_of(network, organisation)[: 1 if own_peer_only else None]
         return cls(
             Gateway(load_identity(network, organisation, identity), peers, CHANNEL, authorities, trust)
         )

@@ -8,6 +8,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.model.export import export
 from executor.model.predict import predict
+from executor.model.prove import prove
 from executor.model.verify_command import verify
 from executor.output import answer, echo
 from executor.process.names import msp_id
@@ -21,7 +22,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in (export, predict, verify):
+for command in (export, predict, prove, verify):
     model.add_command(command)
 
 

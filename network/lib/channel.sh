@@ -25,7 +25,7 @@ orderer_flags() {
   for orderer in $(orderers); do
     if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
       printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$orderer")" --connTimeout 30s --tls \
-        --cafile "$(org_dir orderer)/tlsca.pem"
+        --cafile "$(org_dir "$(owner_of "$orderer")")/tlsca.pem"
       return 0
     fi
   done
@@ -42,7 +42,7 @@ endorser_flags() {
 }
 
 write_configtx() {
-  local name certificate
+  local name
   mkdir -p "$STATE/channel"
   {
     echo "Profiles:"
@@ -50,22 +50,14 @@ write_configtx() {
     echo "    Capabilities: { V3_0: true }"
     policies "    " ANY Readers ANY Writers MAJORITY Admins
     echo "    Orderer:"
-    echo "      OrdererType: etcdraft"
-    echo "      BatchTimeout: 200ms"
     # A share of large estimators fits one transaction; many small ones fill a block by count.
     echo "      BatchSize: { MaxMessageCount: 500, AbsoluteMaxBytes: 90 MB, PreferredMaxBytes: 4 MB }"
     echo "      Capabilities: { V2_0: true }"
+    # With bft, configtxgen puts the quorum of the orderers in the place of BlockValidation.
     policies "      " ANY Readers ANY Writers MAJORITY Admins ANY BlockValidation:Writers
-    echo "      EtcdRaft:"
-    echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5," \
-      "SnapshotIntervalSize: 64 MB }"
-    echo "        Consenters:"
-    for name in $(orderers); do
-      certificate=$(quoted "$(org_dir orderer)/$name/tls/server.crt")
-      echo "          - { Host: $name, Port: 7050, ClientTLSCert: $certificate, ServerTLSCert: $certificate }"
-    done
+    consensus_section
     echo "      Organizations:"
-    organisation_entry orderer
+    for name in $(ordering_organisations); do ordering_entry "$name"; done
     echo "    Application:"
     echo "      Capabilities: { V2_5: true }"
     policies "      " ANY Readers ANY Writers MAJORITY Admins MAJORITY LifecycleEndorsement:Endorsement MAJORITY Endorsement
@@ -87,28 +79,34 @@ policies() {
   done
 }
 
-organisation_entry() { # ORG
-  local org=$1 msp rule
-  msp=$(msp_id "$org")
+# organisation_head ORG ROLE:POLICY...: an organisation with its MSP, and policies that members of a role satisfy.
+organisation_head() {
+  local msp rule
+  msp=$(msp_id "$1")
   echo "        - Name: $msp"
   echo "          ID: $msp"
-  echo "          MSPDir: $(quoted "$(org_dir "$org")/msp")"
+  echo "          MSPDir: $(quoted "$(org_dir "$1")/msp")"
   echo "          Policies:"
-  for rule in Writers:member Admins:admin Endorsement:peer; do
-    echo "            ${rule%%:*}: { Type: Signature, Rule: \"OR('$msp.${rule##*:}')\" }"
+  for rule in "${@:2}"; do
+    echo "            ${rule##*:}: { Type: Signature, Rule: \"OR('$msp.${rule%%:*}')\" }"
   done
+}
+
+organisation_entry() { # ORG
+  local msp
+  msp=$(msp_id "$1")
+  organisation_head "$1" member:Writers admin:Admins peer:Endorsement
   # Whoever satisfies Readers gets every block, from the peers (qscc, events) and from the orderers. let_roles_read adds the
   # roles to those of the organisations; a certificate that has none reads nothing.
-  if [ "$org" = orderer ]; then
-    echo "            Readers: { Type: Signature, Rule: \"OR('$msp.member')\" }"
-  else
-    echo "            Readers: { Type: Signature, Rule: \"OR('$msp.peer', '$msp.admin')\" }"
-  fi
-  if [ "$org" = orderer ]; then
-    echo "          OrdererEndpoints: [$(orderers | sed 's/$/:7050/' | paste -sd ,)]"
-  else
-    echo "          AnchorPeers: [{ Host: peer.$org, Port: 7051 }]"
-  fi
+  echo "            Readers: { Type: Signature, Rule: \"OR('$msp.peer', '$msp.admin')\" }"
+  echo "          AnchorPeers: [{ Host: peer.$1, Port: 7051 }]"
+}
+
+# ordering_entry ORG: the same organisation among those that order. Only its orderers write there: whoever satisfies Writers
+# could sign blocks where one signature is enough.
+ordering_entry() {
+  organisation_head "$1" orderer:Writers orderer:Readers admin:Admins
+  echo "          OrdererEndpoints: [$(orderers_of "$1" | sed 's/$/:7050/' | paste -sd ,)]"
 }
 
 make_genesis_block() {
@@ -133,7 +131,7 @@ let_roles_read() {
 osnadmin() { # ORDERER COMMAND...
   local orderer=$1 tls
   shift
-  tls=$(org_dir orderer)/users/admin/tls
+  tls=$(org_dir "$(owner_of "$orderer")")/users/admin/tls
   fabric osnadmin "$@" -o "127.0.0.1:$(orderer_admin_port "$orderer")" --ca-file "$tls/ca.crt" \
     --client-cert "$tls/server.crt" --client-key "$tls/server.key"
 }

@@ -22,7 +22,7 @@ require_ports() {
   local org orderer port ports=() held
   for org in $(organisations); do ports+=("$(peer_port "$org")" "$(ca_port "$org")"); done
   for orderer in $(orderers); do ports+=("$(orderer_port "$orderer")" "$(orderer_admin_port "$orderer")"); done
-  ports+=("$(ca_port orderer)" "$(registry_port)")
+  ports+=("$(registry_port)")
   held=$(docker ps --filter "label=attestree.network=$PROJECT" --format '{{.Ports}}')
   for port in "${ports[@]}"; do
     case $held in *"127.0.0.1:$port->"*) continue ;; esac

@@ -6,6 +6,7 @@
 # Functions take arguments and print results. The scripts share constants alone: the paths and names below, and the
 # settings of one network, which use_settings makes read-only and which nothing else sets:
 #   ORGS ORDERERS NODES      how many organisations, orderers and learning nodes
+#   CONSENSUS                raft or bft: how the orderers agree on blocks
 #   NETWORK_ID               tells this network's volumes from those of an earlier one of the same name
 #   PORTS                    the first digits of every published port; what the environment says, until settings are used
 #   SERVICE_UID SERVICE_GID  whom the services run as
@@ -32,8 +33,9 @@ PORTS=${ATTESTREE_PORTS:-7}
 STATE=${ATTESTREE_STATE:-$ROOT/network/state/$PROJECT}
 CACHE=${ATTESTREE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/attestree}
 CHANNEL=attestree
-ORDERER_MSP=OrdererMSP
-readonly ROOT PROJECT STATE CACHE CHANNEL ORDERER_MSP
+# The most orderers that docker-compose.yml has.
+MOST_ORDERERS=7
+readonly ROOT PROJECT STATE CACHE CHANNEL MOST_ORDERERS
 
 # Exit codes, the same numbers as the executor's: docs/exit-codes.md.
 readonly FAILED=1 USAGE=2 TIMEOUT=3 WRONG_STATE=13 DOCKER_UNREACHABLE=30
@@ -82,8 +84,13 @@ eventually() {
 # One list drives everything: configtx, the certificate authorities, compose profiles and the chaincode packages.
 organisations() { local i; for ((i = 1; i <= ORGS; i++)); do echo "org$i"; done; }
 orderers() { local i; for ((i = 1; i <= ORDERERS; i++)); do echo "orderer$i"; done; }
-all_organisations() { echo orderer; organisations; }
-msp_id() { if [ "$1" = orderer ]; then echo "$ORDERER_MSP"; else echo "Org${1#org}MSP"; fi; }
+msp_id() { echo "Org${1#org}MSP"; }
+
+# owner_of ORDERER, orderers_of ORG: the orderers are dealt out to the organisations, one after the other.
+owner_of() { echo "org$(((${1#orderer} - 1) % ORGS + 1))"; }
+orderers_of() { local i; for ((i = ${1#org}; i <= ORDERERS; i += ORGS)); do echo "orderer$i"; done; }
+# The organisations that have an orderer.
+ordering_organisations() { local i; for ((i = 1; i <= ORGS && i <= ORDERERS; i++)); do echo "org$i"; done; }
 
 # nodes_of ORG: the learning nodes are dealt out in blocks, node01…node05 to org1 and so on.
 nodes_of() {
@@ -96,7 +103,7 @@ nodes_of() {
 
 # Published ports, on 127.0.0.1 alone: PORTS followed by three digits.
 peer_port() { echo "${PORTS}${1#org}51"; }
-ca_port() { if [ "$1" = orderer ]; then echo "${PORTS}054"; else echo "${PORTS}${1#org}54"; fi; }
+ca_port() { echo "${PORTS}${1#org}54"; }
 orderer_port() { echo "${PORTS}0${1#orderer}0"; }
 orderer_admin_port() { echo "${PORTS}0${1#orderer}3"; }
 registry_port() { echo "${PORTS}005"; }
@@ -108,6 +115,8 @@ load_network() {
   [ -f "$STATE/network.env" ] || die "$WRONG_STATE" "there is no network '$PROJECT' here" \
     "$STATE/network.env does not exist" "run network/up.sh"
   use_settings "$(cat "$STATE/network.env")"
+  [ -n "${CONSENSUS-}" ] || die "$WRONG_STATE" "the network '$PROJECT' has an orderer organisation" \
+    "an earlier version made it; now the organisations have the orderers" "start anew: network/up.sh --fresh"
 }
 
 # use_settings LINES: the settings of one network, NAME=VALUE a line, from here on.
@@ -115,7 +124,7 @@ use_settings() {
   local name value
   while IFS='=' read -r name value; do
     case $name in
-      ORGS | ORDERERS | NODES | NETWORK_ID | PORTS | SERVICE_UID | SERVICE_GID | PROBE) declare -gr "$name=$value" ;;
+      ORGS | ORDERERS | CONSENSUS | NODES | NETWORK_ID | PORTS | SERVICE_UID | SERVICE_GID | PROBE) declare -gr "$name=$value" ;;
     esac
   done <<<"$1"
 }
@@ -127,8 +136,8 @@ value_of() { sed -n "s/^$1=//p"; }
 recorded() { [ ! -f "$STATE/network.env" ] || value_of "$1" <"$STATE/network.env"; }
 
 require_organisation() {
-  grep -qxF -- "$1" <<<"$(all_organisations)" || die "$USAGE" "unknown organisation '$1'" \
-    "this network has: $(all_organisations | paste -sd ' ')" "name one of them"
+  grep -qxF -- "$1" <<<"$(organisations)" || die "$USAGE" "unknown organisation '$1'" \
+    "this network has: $(organisations | paste -sd ' ')" "name one of them"
 }
 
 require_name() {

@@ -18,18 +18,19 @@ def main() -> None:
     options = parser.parse_args()
     config = json.load(sys.stdin)["data"]["data"][0]["payload"]["data"]["config"]
     if options.crl:
-        msp(config, options.msp)["revocation_list"] = [base64.b64encode(options.crl.read_bytes()).decode()]
+        revoked = [base64.b64encode(options.crl.read_bytes()).decode()]
+        for msp in msps(config, options.msp):
+            msp["revocation_list"] = revoked
     json.dump(config, sys.stdout)
 
 
-def msp(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """Find the organisation among those of the application and of the orderers."""
-    for group in ("Application", "Orderer"):
-        organisations = config["channel_group"]["groups"][group]["groups"]
-        if name in organisations:
-            found: dict[str, Any] = organisations[name]["values"]["MSP"]["value"]["config"]
-            return found
-    raise SystemExit(f"{name} is not in the channel")
+def msps(config: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Find the organisation among those of the application and of the orderers; Fabric wants both alike."""
+    groups = [config["channel_group"]["groups"][group]["groups"] for group in ("Application", "Orderer")]
+    found = [group[name]["values"]["MSP"]["value"]["config"] for group in groups if name in group]
+    if not found:
+        raise SystemExit(f"{name} is not in the channel")
+    return found
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@
 # The roles of people and nodes; a certificate carries its role as an attribute, for the chaincodes, and as an
 # organisational unit, for the channel's policies.
 readonly ROLES=(data-scientist node auditor)
+# Who runs the registry. Nobody has to trust it: images are judged by their digests.
+readonly REGISTRY_OWNER=org1
 
 org_dir() { echo "$STATE/organisations/$1"; }
+orderer_dir() { echo "$(org_dir "$(owner_of "$1")")/$1"; }
 
 # give DIRECTORY: what a service reads belongs to the user it runs as; everything else stays the caller's.
 give() { [ "$(id -u)" != 0 ] || chown -R "$SERVICE_UID:$SERVICE_GID" "$1"; }
@@ -183,16 +186,10 @@ issue_organisation() { # ORG: everything one organisation needs, in order
   local org=$1 dir node
   dir=$(org_dir "$org")
   trust_ca "$org" && write_public_msp "$org" && issue_user "$org" admin admin || return 1
-  if [ "$org" = orderer ]; then
-    for node in $(orderers); do
-      issue_identity orderer "$node" orderer "$dir/$node" &&
-        issue_tls orderer "$node" "$dir/$node" "$node,localhost,127.0.0.1" || return 1
-      give "$dir/$node"
-    done
-    issue_tls orderer admin "$dir/users/admin" "admin" &&
-      issue_tls orderer registry "$dir/registry" "registry,localhost,127.0.0.1" || return 1
+  issue_orderers "$org" || return 1
+  if [ "$org" = "$REGISTRY_OWNER" ]; then
+    issue_tls "$org" registry "$dir/registry" "registry,localhost,127.0.0.1" || return 1
     give "$dir/registry"
-    return 0
   fi
   issue_identity "$org" peer peer "$dir/peer" && issue_tls "$org" peer "$dir/peer" "peer.$org,localhost,127.0.0.1" &&
     issue_tls "$org" chaincode "$dir/chaincode" "chaincode.$org,localhost,127.0.0.1" &&
@@ -201,5 +198,17 @@ issue_organisation() { # ORG: everything one organisation needs, in order
   give "$dir/peer" && give "$dir/chaincode"
   for node in $(nodes_of "$org"); do
     issue_user "$org" "$node" node || return 1
+  done
+}
+
+# issue_orderers ORG: its orderers, and for its administrator the TLS certificate with which they are told to join a channel.
+issue_orderers() {
+  local org=$1 orderer target
+  for orderer in $(orderers_of "$org"); do
+    target=$(orderer_dir "$orderer")
+    issue_identity "$org" "$orderer" orderer "$target" &&
+      issue_tls "$org" "$orderer" "$target" "$orderer,localhost,127.0.0.1" &&
+      issue_tls "$org" admin "$(org_dir "$org")/users/admin" "admin" || return 1
+    give "$target"
   done
 }

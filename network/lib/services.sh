@@ -4,8 +4,8 @@
 # write_network_settings IMAGES CHAINCODE_IMAGE: what load_network, the executor and the next up.sh read. IMAGES says
 # whether the images are official or built.
 write_network_settings() {
-  printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "NODES=$NODES" "IMAGES=$1" "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" \
-    "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "PROBE=$PROBE" "CHAINCODE_IMAGE=$2" >"$STATE/network.env.new"
+  printf '%s\n' "ORGS=$ORGS" "ORDERERS=$ORDERERS" "CONSENSUS=$CONSENSUS" "NODES=$NODES" "IMAGES=$1" \
+    "NETWORK_ID=$NETWORK_ID" "PORTS=$PORTS" "SERVICE_UID=$SERVICE_UID" "SERVICE_GID=$SERVICE_GID" "PROBE=$PROBE" "CHAINCODE_IMAGE=$2" >"$STATE/network.env.new"
   mv "$STATE/network.env.new" "$STATE/network.env"
 }
 
@@ -24,8 +24,15 @@ SERVICE_UID=$SERVICE_UID
 SERVICE_GID=$SERVICE_GID
 $1
 COMPOSE_PROFILES=$profiles
+$(owners)
 EOF
   mv "$STATE/compose.env.new" "$STATE/compose.env"
+}
+
+# owners: whose each orderer is, or would be, of the largest network.
+owners() {
+  local i
+  for ((i = 1; i <= MOST_ORDERERS; i++)); do echo "ORDERER${i}_OWNER=$(owner_of "orderer$i")"; done
 }
 
 # own_volumes IMAGE VOLUME[/SUBDIRECTORY]...: creates the volumes and gives them to the services' user, by a program in a
@@ -87,12 +94,12 @@ EOF
 
 write_orderer_environment() { # ORDERER
   local target
-  target=$(org_dir orderer)/$1/service.env
+  target=$(orderer_dir "$1")/service.env
   cat >"$target" <<EOF
-FABRIC_LOGGING_SPEC=warning:orderer.consensus.etcdraft=info
+FABRIC_LOGGING_SPEC=warning:orderer.consensus.etcdraft=info:orderer.consensus.smartbft=info
 ORDERER_GENERAL_LISTENADDRESS=0.0.0.0
 ORDERER_GENERAL_LISTENPORT=7050
-ORDERER_GENERAL_LOCALMSPID=$ORDERER_MSP
+ORDERER_GENERAL_LOCALMSPID=$(msp_id "$(owner_of "$1")")
 ORDERER_GENERAL_LOCALMSPDIR=/etc/attestree/msp
 ORDERER_GENERAL_BOOTSTRAPMETHOD=none
 ORDERER_GENERAL_TLS_ENABLED=true
@@ -111,8 +118,8 @@ ORDERER_ADMIN_TLS_ROOTCAS=[/etc/attestree/tls/ca.crt]
 ORDERER_ADMIN_TLS_CLIENTAUTHREQUIRED=true
 ORDERER_ADMIN_TLS_CLIENTROOTCAS=[/etc/attestree/tls/ca.crt]
 ORDERER_FILELEDGER_LOCATION=/var/hyperledger/production/orderer
-ORDERER_CONSENSUS_WALDIR=/var/hyperledger/production/etcdraft/wal
-ORDERER_CONSENSUS_SNAPDIR=/var/hyperledger/production/etcdraft/snapshot
+ORDERER_CONSENSUS_WALDIR=/var/hyperledger/production/consensus/wal
+ORDERER_CONSENSUS_SNAPDIR=/var/hyperledger/production/consensus/snapshot
 ORDERER_OPERATIONS_LISTENADDRESS=127.0.0.1:9443
 ORDERER_METRICS_PROVIDER=disabled
 EOF

@@ -18,11 +18,12 @@ from support.federation import nodes_of
 from support.network import PROJECT, ROOT, run
 from support.player import EXECUTION, Player
 from support.tampering import Export, OpenedTransaction, find_block, flipped
+from support.wheels import environment
 
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import COMMIT_HASH, FLAGS
 from executor.ledger.gateway.identity import Identity
-from executor.network import ORDERER, Network
+from executor.network import Network
 
 pytestmark = pytest.mark.alone
 
@@ -153,6 +154,37 @@ def test_the_report_on_a_task_of_a_live_channel_holds(audited: Audited, exported
     assert shown["events"][0]["sentence"].endswith(" is open, attempt 1")
 
 
+def test_a_models_proof_passes_the_tool_that_auditors_know_and_an_altered_one_does_not(
+    audited: Audited, exported: tuple[Path, str], tmp_path: Path
+) -> None:
+    """`model_signing verify certificate`, in an environment that has nothing of ours."""
+    (file, genesis), node, folder = exported, audited.nodes[0], tmp_path / "model"
+    root = Network.load().folder("org1") / "ca.pem"
+    done("model", "export", audited.process, node, "--out", str(folder), "--format", "npz")
+    words = ("--file", str(file), "--genesis", genesis)
+    done("model", "prove", audited.process, node, str(folder), *words, identity=node)
+    pinned = ("--model", f"{audited.process}/{node}", "--owner", "Org1MSP", "--roots", str(root))
+    shown = done("audit", "proof", str(folder), *pinned)
+    assert shown["verified"] is True
+    python = environment(tmp_path / "auditor", "model-signing.txt")
+
+    def verify() -> tuple[int, str]:
+        chain = ("--certificate_chain", str(root))
+        signature = ("--signature", str(folder / "model.sig"))
+        ran = run(
+            str(python), "-m", "model_signing", "verify", "certificate", str(folder), *signature, *chain
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+    assert verify()[0] == 0, verify()[1]
+    altered = folder / "model.npz"
+    altered.write_bytes(altered.read_bytes()[:-1])
+    code, said = verify()
+    assert code != 0
+    assert "model.npz" in said
+    assert here("audit", "proof", str(folder), *pinned).code == 11
+
+
 def test_h18_h19_h20_everything_that_is_altered_is_named(
     exported: tuple[Path, str], process: str, tmp_path: Path
 ) -> None:
@@ -190,7 +222,7 @@ class Alterations:
         network = Network.load()
         self.export = export
         self.named: dict[str, tuple[str, str]] = {}
-        self._orderer = Identity.load(network.folder(ORDERER) / "orderer1" / "msp", "OrdererMSP")
+        self._orderer = Identity.load(network.orderer_folder("orderer1") / "msp", "Org1MSP")
         self._network = network
         self._process = process.encode()
 

@@ -85,7 +85,8 @@ def conflicting_network(folder: Path) -> Iterator[dict[str, str]]:
 
 def environment_of(folder: Path, prefix: str) -> dict[str, str]:
     """Write down a network of one organisation whose ports begin with a prefix."""
-    names = {"ORGS": 1, "ORDERERS": 1, "NODES": 1, "CHAINCODE_IMAGE": "none", "PORTS": prefix}
+    sizes = {"ORGS": 1, "ORDERERS": 1, "NODES": 1}
+    names = {**sizes, "CONSENSUS": "raft", "CHAINCODE_IMAGE": "none", "PORTS": prefix}
     (folder / "network.env").write_text("".join(f"{name}={value}\n" for name, value in names.items()))
     organisation = folder / "organisations/org1"
     msp_folder(organisation / "users/data-scientist/msp")

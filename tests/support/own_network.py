@@ -12,8 +12,8 @@ from executor.network import Network
 from support.network import PROJECT, ROOT, done, free_ports
 
 SIZE = ("--orgs", "2", "--orderers", "3", "--nodes", "3", "--probe")
-SERVICES = 11
-"""An authority and three orderers, the registry; authority, peer and chaincode of each organisation."""
+SERVICES = 10
+"""Three orderers, the registry; authority, peer and chaincode of each organisation."""
 
 
 @contextmanager

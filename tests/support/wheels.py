@@ -17,11 +17,17 @@ CACHE = os.environ.get("ATTESTREE_CACHE") or str(
 )
 
 
-def install(folder: Path, requirements: str, wheel: Path) -> Path:
-    """Make an environment with the locked packages and the wheel, and return its Python."""
+def environment(folder: Path, requirements: str) -> Path:
+    """Make an environment with locked packages alone, and return its Python."""
     done(sys.executable, "-m", "venv", "--without-pip", str(folder))
     python = folder / "bin/python"
     _install(python, "--require-hashes", "-r", str(ROOT / "requirements" / requirements))
+    return python
+
+
+def install(folder: Path, requirements: str, wheel: Path) -> Path:
+    """Make an environment with the locked packages and the wheel, and return its Python."""
+    python = environment(folder, requirements)
     _install(python, "--no-deps", str(wheel))
     done(".venv/bin/python", "-m", "pip", "--python", str(python), "check")
     return python

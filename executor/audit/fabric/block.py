@@ -3,18 +3,20 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
-from executor.audit.fabric.configuration import BFT, BLOCK_VALIDATION, Configuration
+from executor.audit.fabric.configuration import BLOCK_VALIDATION, Configuration
 from executor.audit.fabric.identity import Identity
-from executor.audit.fabric.messages import MalformedError, common, identities, parse
+from executor.audit.fabric.messages import MalformedError, common, parse
 from executor.audit.fabric.policy import Signed, signers
+from executor.audit.fabric.view import View
 
 SIGNATURES, FLAGS, COMMIT_HASH = 0, 2, 4
 """The places of the block's metadata."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """One block, decoded."""
 
@@ -39,14 +41,14 @@ class Block:
             tuple(found.metadata.metadata),
         )
 
-    @property
+    @cached_property
     def header(self) -> bytes:
         """The header as it is hashed and signed: number and both hashes in ASN.1."""
         number = self.number.to_bytes(self.number.bit_length() // 8 + 1, "big")
         fields = _der(2, number) + _der(4, self.previous) + _der(4, self.data_hash)
         return _der(0x30, fields)
 
-    @property
+    @cached_property
     def hash(self) -> bytes:
         """SHA-256 of the header: what the next block names, and what pins a channel for block 0."""
         return hashlib.sha256(self.header).digest()
@@ -73,11 +75,19 @@ class Block:
     @property
     def last_config(self) -> int:
         """The number of the configuration block in force, as the orderers signed it."""
-        value = self._signatures().value
-        return int(parse(common.OrdererBlockMetadata, value).last_config.index)
+        return int(self._said().last_config.index)
+
+    @property
+    def view(self) -> View:
+        """The place in the order that a quorum of orderers signed."""
+        return View.from_bytes(self._said().consenter_metadata)
 
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
+        return self._config_envelope
+
+    @cached_property
+    def _config_envelope(self) -> Any | None:
         if len(self.data) != 1:
             return None
         try:
@@ -99,21 +109,20 @@ class Block:
     def _signed(self, configuration: Configuration) -> list[Signed]:
         metadata, header, found = self._signatures(), self.header, []
         for item in metadata.signatures:
-            by_number = (
-                configuration.consensus == BFT and item.identifier_header and not item.signature_header
-            )
-            if by_number:
-                number = parse(common.IdentifierHeader, item.identifier_header).identifier
-                consenter = configuration.consenters.get(number)
-                if consenter is None:
-                    continue
-                signer = identities.SerializedIdentity(mspid=consenter.msp_id, id_bytes=consenter.identity)
-                named, said = signer.SerializeToString(), item.identifier_header
+            by_number = item.identifier_header and not item.signature_header
+            if configuration.ordering.is_bft and by_number:
+                said = item.identifier_header
+                number = int(parse(common.IdentifierHeader, said).identifier)
+                named = configuration.ordering.identity_of(number)
             else:
                 said = item.signature_header
                 named = parse(common.SignatureHeader, said).creator
-            found.append(Signed(named, metadata.value + said + header, item.signature))
+            if named is not None:
+                found.append(Signed(named, metadata.value + said + header, item.signature))
         return found
+
+    def _said(self) -> Any:
+        return parse(common.OrdererBlockMetadata, self._signatures().value)
 
     def _signatures(self) -> Any:
         if len(self.metadata) <= SIGNATURES:

@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from executor.audit.fabric.identity import Members, Organisation, fingerprint
+from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.messages import (
     MalformedError,
     common,
     configtx,
     configuration,
     msp_config,
-    orderer,
     parse,
 )
+from executor.audit.fabric.ordering import Ordering
+from executor.audit.fabric.organisation import Members, Organisation
 from executor.audit.fabric.policy import MAX_DEPTH, Policies, Signed, signers
 
 ROOT = "Channel"
 BLOCK_VALIDATION = "/Channel/Orderer/BlockValidation"
-BFT = "BFT"
 X509 = 0
 UNNAMED = "Admins"
 """The policy of elements that name none."""
@@ -52,12 +52,11 @@ class Configuration:
             if kind == "Application"
         }
         """The MSP id of each group of the application."""
-        self.orderers = sorted(
-            organisation.msp_id for path, organisation in found.items() if path.startswith("Orderer/")
+        self.ordering = Ordering.read(
+            _value(group, "Orderer", "ConsensusType"),
+            _value(group, "Orderer", "Orderers"),
+            sorted(found[path].msp_id for path in found if path.startswith("Orderer/")),
         )
-        self.consensus = str(parse(orderer.ConsensusType, _value(group, "Orderer", "ConsensusType")).type)
-        mapping = parse(configuration.Orderers, _value(group, "Orderer", "Orderers")).consenter_mapping
-        self.consenters = {consenter.id: consenter for consenter in mapping}
 
     @classmethod
     def from_envelope(cls, envelope: Any) -> "Configuration":
@@ -80,7 +79,15 @@ class Configuration:
         update = _update(found.last_update)
         if _normal(self._updated(update)) != _normal(following.config.channel_group):
             raise UnauthorisedError("its update leads to another configuration")
+        if fault := following.ordering_fault:
+            raise UnauthorisedError(fault)
         return following
+
+    @property
+    def ordering_fault(self) -> str:
+        """Why blocks would not be signed by those who should; empty where nothing is wrong."""
+        orderers = self.policies.groups.get("Orderer")
+        return self.ordering.fault(orderers.own.get("BlockValidation") if orderers else None)
 
     @property
     def organisations(self) -> list[Organisation]:
@@ -173,12 +180,18 @@ class RootSet:
 
 
 def _organisations(group: Any) -> Iterator[tuple[str, Organisation]]:
+    """Return every organisation; one that is in both groups must be the same in both."""
+    known: dict[str, tuple[Any, Organisation]] = {}
     for kind in ("Application", "Orderer"):
         for name, child in sorted(_group(group, kind).groups.items()):
             config = parse(msp_config.MSPConfig, _value(child, "MSP"))
             if config.type != X509:
                 raise MalformedError(f"{name[:64]!r} is not an organisation of X.509 certificates")
-            yield f"{kind}/{name}", Organisation(config)
+            made = Organisation(config)
+            before, organisation = known.setdefault(made.msp_id, (config, made))
+            if before != config:
+                raise MalformedError(f"there are two versions of {made.msp_id[:64]!r}")
+            yield f"{kind}/{name}", organisation
 
 
 # Asking a map of messages for a name that it lacks would add the name, and change what is compared.

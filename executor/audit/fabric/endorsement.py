@@ -7,6 +7,7 @@ is looked at, in every chaincode that it changes anything of.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from executor.audit.fabric.configuration import Configuration
@@ -172,8 +173,13 @@ class Endorsements:
         return _application(known.collections[collected], configuration)
 
 
+@lru_cache(maxsize=64)
+def _policy(raw: bytes) -> Any:
+    return parse(policy.ApplicationPolicy, raw)
+
+
 def _application(raw: bytes, configuration: Configuration) -> Check:
-    found = parse(policy.ApplicationPolicy, raw)
+    found = _policy(raw)
     if found.WhichOneof("Type") == "channel_config_policy_reference":
         return _named(found.channel_config_policy_reference, configuration)
     envelope = found.signature_policy

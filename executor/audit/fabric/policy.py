@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from executor.audit.fabric.identity import Identity, Members, UntrustedError
+from executor.audit.fabric.certificates import UntrustedError
+from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, parse, policies, principal
+from executor.audit.fabric.organisation import Members
 
 MAX_DEPTH = 32
+MAX_KNOWN = 4096
 _ROLE = principal.MSPRole
 _KIND = principal.MSPPrincipal
 
@@ -49,6 +52,8 @@ class Policies:
             name: Policies(child, f"{path}/{name}", depth + 1) for name, child in sorted(group.groups.items())
         }
         self.own = {name: found.policy for name, found in group.policies.items()}
+        self._held: dict[tuple[str, tuple[Identity, ...]], bool] = {}
+        """What is known already: the same few signers come again and again."""
 
     def find(self, name: str) -> "Policies | None":
         """Return the group that holds a policy named by its absolute path or from here; None without one."""
@@ -68,8 +73,15 @@ class Policies:
 
     def holds(self, name: str, found: Sequence[Identity]) -> bool:
         """Whether these signers satisfy a policy; one that does not exist is satisfied by nobody."""
-        place = self.find(name)
-        return place is not None and place._holds(name.rsplit("/", 1)[-1], found)
+        asked = (name, tuple(found))
+        held = self._held.get(asked)
+        if held is None:
+            place = self.find(name)
+            held = place is not None and place._holds(name.rsplit("/", 1)[-1], found)
+            if len(self._held) >= MAX_KNOWN:
+                self._held.clear()
+            self._held[asked] = held
+        return held
 
     def _holds(self, name: str, found: Sequence[Identity]) -> bool:
         policy = self.own.get(name)

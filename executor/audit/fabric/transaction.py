@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any, Self
 
+from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration
-from executor.audit.fabric.identity import Identity, UntrustedError
+from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import (
     MalformedError,
     chaincode,

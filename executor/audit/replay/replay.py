@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from executor.audit.chain import Committed
@@ -130,5 +131,11 @@ def _mentions(value: Any) -> list[Provenance]:
     if isinstance(value, tuple):
         return [found for item in value if is_dataclass(item) for found in _mentions(item)]
     if is_dataclass(value):
-        return [found for part in fields(value) for found in _mentions(getattr(value, part.name))]
+        kind: type = type(value)
+        return [found for name in _names(kind) for found in _mentions(getattr(value, name))]
     return []
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(part.name for part in fields(kind))

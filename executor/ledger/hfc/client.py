@@ -20,7 +20,7 @@ from executor.ledger.hfc.call import Worker, decoded, encoded
 from executor.ledger.hfc.events import BlockEvents
 from executor.ledger.identities import check_organisation, check_trust, load_identity
 from executor.ledger.transport import Argument, ChainInfo, Receipt
-from executor.network import CHANNEL, ORDERER, Network
+from executor.network import CHANNEL, Network
 
 PEER_SECONDS = 20.0
 EVALUATE_SECONDS = 60.0
@@ -141,7 +141,6 @@ class HfcTransport:
     ) -> dict[str, Any]:
         network = self.network
         others = [name for name in network.organisations if name != self.organisation]
-        orderers = [f"127.0.0.1:{network.ports}0{i}0" for i in range(1, network.n_orderers + 1)]
         return {
             "verb": verb,
             "seconds": seconds,
@@ -153,7 +152,10 @@ class HfcTransport:
             "peers": [
                 _server(network, network.peer_address(name), name) for name in [self.organisation, *others]
             ],
-            "orderers": [_server(network, address, ORDERER) for address in orderers],
+            "orderers": [
+                _server(network, network.orderer_address(name), owner)
+                for name, owner in network.orderers.items()
+            ],
             # The channel's endorsement policy: a majority of the organisations.
             "endorsements": majority(len(network.organisations)),
             "agreement": self.trust.needed(len(network.organisations)),
@@ -168,8 +170,8 @@ class HfcTransport:
 
 
 def _server(network: Network, address: str, organisation: str) -> dict[str, str]:
-    msp = "OrdererMSP" if organisation == ORDERER else network.msp_id(organisation)
-    return {"address": address, "msp": msp, "tls_root": str(network.folder(organisation) / "tlsca.pem")}
+    root = network.folder(organisation) / "tlsca.pem"
+    return {"address": address, "msp": network.msp_id(organisation), "tls_root": str(root)}
 
 
 def receipt_of(worker: Worker) -> Receipt:

@@ -122,10 +122,13 @@ class Recorder:
     def __init__(self, organisations=("Org1MSP", "Org2MSP", "Org3MSP")):
         self.organisations = organisations
         self.peers = [authority(name).issue("peer", "peer") for name in organisations]
-        self.orderer = authority(ORDERER).issue("orderer1", "orderer")
-        self.config = _config(organisations)
+        self.orderer, self.config = self.configure()
         self.blocks, self.commit_hash, self.last, self.config_number = [], b"", b"", 0
         self._add([_config_envelope(self.config, None, self.orderer)], [], {})
+
+    def configure(self):
+        """The orderer that signs, and the first configuration."""
+        return authority(ORDERER).issue("orderer1", "orderer"), _config(self.organisations)
 
     def define(self, names=CHAINCODES):
         """Commit the definitions of chaincodes, as the lifecycle does."""
@@ -227,14 +230,29 @@ class Recorder:
         block.header.number, block.header.previous_hash = number, previous
         block.header.data_hash = hashlib.sha256(b"".join(envelopes)).digest()
         block.metadata.metadata.extend([b""] * 5)
-        value = m.common.OrdererBlockMetadata()
-        value.last_config.index = self.config_number
-        metadata = m.common.Metadata(value=value.SerializeToString())
-        header = m.common.SignatureHeader(creator=orderer.creator, nonce=b"n").SerializeToString()
-        signed = metadata.value + header + Block.from_bytes(block.SerializeToString()).header
-        metadata.signatures.add(signature_header=header, signature=orderer.sign(signed))
-        block.metadata.metadata[0] = metadata.SerializeToString()
+        self.sign(block, orderer)
         return block.SerializeToString()
+
+    def sign(self, block, orderer):
+        """Put into a block's metadata what an orderer signs, and its signature."""
+        sign_block(block, m.common.OrdererBlockMetadata(last_config={"index": self.config_number}), [orderer])
+
+
+def sign_block(block, said, signers):
+    """Let orderers sign a block, each as an identity or, if it comes as (number, identity), by its number."""
+    metadata = m.common.Metadata(value=said.SerializeToString())
+    header = Block.from_bytes(block.SerializeToString()).header
+    for signer in signers:
+        if isinstance(signer, tuple):
+            number, identity = signer
+            name = m.common.IdentifierHeader(identifier=number, nonce=b"n").SerializeToString()
+            placed = {"identifier_header": name}
+        else:
+            identity = signer
+            name = m.common.SignatureHeader(creator=signer.creator, nonce=b"n").SerializeToString()
+            placed = {"signature_header": name}
+        metadata.signatures.add(**placed, signature=identity.sign(metadata.value + name + header))
+    block.metadata.metadata[0] = metadata.SerializeToString()
 
 
 def record(ledger_class):
@@ -392,7 +410,7 @@ def _definition_set(names):
     return made
 
 
-def _config(organisations):
+def _config(organisations, *, dealt=False):
     """A configuration as network/lib/channel.sh describes it."""
     channel = m.configtx.ConfigGroup(mod_policy="Admins")
     _policies(channel, Readers="ANY", Writers="ANY", Admins="MAJORITY")
@@ -407,13 +425,17 @@ def _config(organisations):
     _meta(application, "Endorsement", "MAJORITY", "Endorsement")
     _meta(application, "LifecycleEndorsement", "MAJORITY", "Endorsement")
     _set(application, "Capabilities", _capability("V2_5"))
-    _organisation(orderer, ORDERER)
+    if dealt:
+        for name in organisations:
+            _organisation(orderer, name, writers=m.principal.MSPRole.ORDERER)
+    else:
+        _organisation(orderer, ORDERER)
     for name in organisations:
         _organisation(application, name)
     return m.configtx.Config(channel_group=channel)
 
 
-def _organisation(group, msp_id):
+def _organisation(group, msp_id, writers=0):
     made = group.groups[msp_id]
     made.mod_policy = "Admins"
     config = m.msp_config.FabricMSPConfig(name=msp_id, root_certs=[authority(msp_id).pem])
@@ -422,7 +444,7 @@ def _organisation(group, msp_id):
         unit = getattr(config.fabric_node_ous, f"{role}_ou_identifier")
         unit.organizational_unit_identifier = role
     _set(made, "MSP", m.msp_config.MSPConfig(config=config.SerializeToString()))
-    for name, role in (("Readers", 0), ("Writers", 0), ("Admins", 1), ("Endorsement", 3)):
+    for name, role in (("Readers", 0), ("Writers", writers), ("Admins", 1), ("Endorsement", 3)):
         envelope = m.policies.SignaturePolicyEnvelope()
         envelope.rule.n_out_of.n = 1
         envelope.rule.n_out_of.rules.add(signed_by=0)

@@ -15,7 +15,7 @@ from executor.ledger.gateway import PeerDetail
 from executor.network import Network
 from protocol.errors import AccessError, SignatureError, StateError
 
-ENVIRONMENT = "ORGS=2\nORDERERS=1\nNODES=4\nPORTS=17\nCHAINCODE_IMAGE=image\n"
+ENVIRONMENT = "ORGS=2\nORDERERS=1\nCONSENSUS=raft\nNODES=4\nPORTS=17\nCHAINCODE_IMAGE=image\n"
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def test_every_service_of_the_largest_network_is_there() -> None:
-    largest = Network("attestree", ROOT, 8, 5, 99, "image")
+    largest = Network("attestree", ROOT, 8, 7, 99, "image")
     assert set(SERVICES) == set(largest.services)
 
 
@@ -51,7 +51,7 @@ def test_no_port_is_published_twice() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_organisation_sees_its_own_material_alone(name: str) -> None:
-    owner = name.partition(".")[2] or "orderer"
+    owner = {"registry": "org1"}.get(name) or name.partition(".")[2] or f"${{{name.upper()}_OWNER}}"
     for volume in SERVICES[name]["volumes"]:
         source = volume.partition(":/")[0]
         if "/organisations/" in source:
@@ -62,3 +62,11 @@ def test_organisation_sees_its_own_material_alone(name: str) -> None:
 def test_every_volume_carries_the_network_s_labels() -> None:
     labels = {"attestree.network", "attestree.id", "attestree.fabric"}
     assert all(set(volume["labels"]) == labels for volume in COMPOSE["volumes"].values())
+
+
+def test_orderers_are_dealt_out_to_the_organisations() -> None:
+    small = Network("attestree", ROOT, 2, 4, 3, "image")
+    assert list(small.orderers.items()) == [
+        ("orderer1", "org1"), ("orderer2", "org2"), ("orderer3", "org1"), ("orderer4", "org2")
+    ]  # fmt: skip
+    assert small.orderer_folder("orderer3") == ROOT / "organisations" / "org1" / "orderer3"

@@ -10,8 +10,10 @@ from support.memory import blocks
 from support.memory.blocks import authority
 
 from executor.audit.fabric import messages as m
+from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.conflicts import Summary, find_conflict
-from executor.audit.fabric.identity import ORDERS, Organisation, UntrustedError
+from executor.audit.fabric.identity import ORDERS
+from executor.audit.fabric.organisation import Organisation
 from executor.audit.fabric.policy import satisfies
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State, Update, Version

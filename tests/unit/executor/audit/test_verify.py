@@ -12,8 +12,8 @@ from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import COMMIT_HASH, FLAGS
+from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
-from executor.audit.fabric.identity import fingerprint
 from executor.audit.replay.view import KINDS
 from executor.audit.verify import verify_bundle
 

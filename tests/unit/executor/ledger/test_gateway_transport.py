@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 from grpc import StatusCode
-from support.scripted_peers import CONFLICT, MSPS, Failure, committed, evaluated
+from support.scripted_peers import CONFLICT, MSPS, TLS, Failure, committed, evaluated, members, msp_folder
 
 from executor import exits
 from executor.ledger.errors import PhaseError
 from executor.ledger.gateway import EndorseError, EvaluateError, EventsError
 from executor.ledger.gateway_transport import GatewayTransport
+from executor.network import Network
 from protocol.errors import AccessError, AttestreeError, StateError
 
 REFUSAL = 'chaincode response 400, {"code":"IMAGE_UNKNOWN","message":"a 1 is not registered"}'
@@ -122,3 +123,26 @@ def test_e11_a_stream_of_events_fails_in_the_projects_classes_and_ends_like_any_
     stream = transport.events("image", 4, 20)
     stream.close()
     assert list(stream) == []
+
+
+def test_h19_no_other_organisations_peer_stands_in_where_the_own_one_is_to_speak(peers, tmp_path):
+    """What an organisation attests of its own peer must never be another's word."""
+
+    class Here(Network):
+        def peer_address(self, organisation):
+            return peers[self.organisations.index(organisation)].peer.address
+
+    network = Here("attestree-x", tmp_path, len(peers), 1, 4, "image", 17)
+    msp_folder(network.msp_folder("org1", "auditor"))
+    for name in network.organisations:
+        (network.folder(name)).mkdir(parents=True, exist_ok=True)
+        (network.folder(name) / "tlsca.pem").write_bytes(TLS[0])
+        (network.folder(name) / "ca.pem").write_bytes(members(network.msp_id(name))[network.msp_id(name)])
+    peers[0].always("Evaluate", Failure(StatusCode.UNAVAILABLE))
+    with GatewayTransport.connect(network, "org1", "auditor", own_peer_only=True) as own:
+        with pytest.raises(PhaseError):
+            own.chain_info()
+        with pytest.raises(PhaseError):
+            own.block(0)
+    assert len(peers[0].asked["Evaluate"]) >= 2
+    assert not [peer for peer in peers[1:] if peer.asked["Evaluate"]]
