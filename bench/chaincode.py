@@ -1,4 +1,4 @@
-"""The chaincode shim against Fabric's own shims for Go and Node, and the cost of the rules of the ledger.
+"""The chaincode shim against Fabric's own shims for Go and Node.
 
 All three chaincodes store and read the same values as services with mutual TLS on one network, loaded by one
 Go client that lets them take turns in slices of at most two seconds. A ratio is the median over the rounds,
@@ -7,12 +7,9 @@ so what else the machine does in the meantime hits all alike. The network is rem
 
 import os
 
-from bench import _chaincode_scale as scale
-from bench._chaincode_changes import CHANGES, context_milliseconds
 from bench._chaincode_load import Outcome, Scenario, load, memory_under
 from bench._chaincode_network import GO, NODE, NODES, PYTHON, network
 from bench._chaincode_round import TREES, RoundOutcome, play_round, real_trees, share_milliseconds
-from bench._chaincode_scale import Timings, full_round, many_rounds
 from bench.report import Goal, Report
 
 SIZES, CLIENTS = (1_000, 100_000), (1, 60)
@@ -31,9 +28,6 @@ def measure() -> Report:
     """Measure throughput, large transactions, a round of twenty nodes, SHARE by itself, and memory."""
     trees = real_trees()
     share = share_milliseconds(trees)
-    context = context_milliseconds()
-    full, reads = full_round()
-    rounds = many_rounds()
     with network() as running:
         busy = f"{os.getloadavg()[0]:.1f}"
         steps = play_round(running, trees)
@@ -54,13 +48,12 @@ def measure() -> Report:
                 f"memory under {HEAVIEST.label}, {LANGUAGES[name]} (MB)": value / 1e6
                 for name, value in memory.items()
             },
-            **_scale(full, reads, rounds),
             **{
                 f"{step.function} of {NODES} nodes at once, most in one block": step.most_in_one_block
                 for step in steps
             },
         },
-        goals=[*_goals(submitted, evaluated, many, steps, share), *_scale_goals(full, rounds, context)],
+        goals=_goals(submitted, evaluated, many, steps, share),
     )
 
 
@@ -88,33 +81,6 @@ def _goals(
     conflicts = sum(step.conflicts for step in steps)
     goals.append(Goal(f"conflicts when {NODES} nodes open, share and complete", 0, "at most", conflicts))
     return goals
-
-
-def _scale_goals(full: Timings, rounds: Timings, context: float) -> list[Goal]:
-    complete = f"COMPLETE where {scale.NODES} nodes are all neighbours, processor time (ms)"
-    slowest = f"slowest function over {scale.ROUNDS} rounds of {scale.NODES} nodes in memory (ms)"
-    return [
-        Goal(complete, 40, "at most", full.median("Complete")),
-        Goal(slowest, 100, "at most", rounds.worst()[1]),
-        Goal(f"TaskContext after {CHANGES} changes, processor time (ms)", 5, "at most", context),
-    ]
-
-
-def _scale(full: Timings, reads: int, rounds: Timings) -> dict[str, float | str]:
-    """Give what each function costs with two hundred nodes, without a peer and without waiting."""
-    return {
-        **{
-            f"{name} where {scale.NODES} nodes are all neighbours, processor time (ms)": full.median(name)
-            for name in full.by_function
-        },
-        "keys that such a COMPLETE reads": reads,
-        **{
-            f"{name} over {scale.ROUNDS} rounds of {scale.NODES} nodes in memory, processor time (ms)": (
-                rounds.median(name)
-            )
-            for name in rounds.by_function
-        },
-    }
 
 
 def _ratios(rates: list[Outcome], many: list[Outcome]) -> dict[str, float]:

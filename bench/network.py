@@ -1,96 +1,174 @@
-"""How long the network takes to start, again and again, and what it weighs.
+"""How long the network takes to start, again and again, what it weighs, and what each consensus costs.
 
-There is no peer to compare with: Fabric's own test network starts two organisations and enrols nobody.
-The figures therefore stand alone, with goals for a machine of two cores.
+There is no peer to compare with: Fabric's own test network starts two organisations and enrols nobody. Raft
+and BFT are compared with each other: both networks are up at once and take turns, so that what else the
+machine does hits both.
 """
 
+import importlib
 import os
 import re
+import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.report import Goal, Report
+from executor.network import BFT, RAFT, Network
 
 ROOT = Path(__file__).resolve().parents[1]
-# A network of its own, so that one that is running is left alone.
-ENVIRONMENT = {**os.environ, "ATTESTREE_PROJECT": "attestree-bench", "ATTESTREE_PORTS": "37"}
+# Networks of their own, so that one that is running is left alone.
+PORTS = {RAFT: 37, BFT: 38}
+ORDERERS = {RAFT: 3, BFT: 4}
+ORGANISATIONS, NODES = 4, 20
 UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+ROUNDS, SINGLE, CLIENTS, EACH = 4, 20, 60, 10
+VALUE = "x" * 1000
+
+
+@dataclass
+class Measured:
+    """What was measured of one network."""
+
+    consensus: str
+    fresh: float = 0.0
+    again: float = 0.0
+    restart: float = 0.0
+    memory: dict[str, float] = field(default_factory=dict)
+    latencies: list[float] = field(default_factory=list)
+    """The median of each round, in seconds."""
+    rates: list[float] = field(default_factory=list)
+
+    @property
+    def project(self) -> str:
+        """The network's name."""
+        return f"attestree-bench-{self.consensus}"
+
+    @property
+    def network(self) -> Network:
+        """The network, as the executor knows it."""
+        state = ROOT / "network" / "state" / self.project
+        sizes = (ORGANISATIONS, ORDERERS[self.consensus], NODES)
+        return Network(self.project, state, *sizes, "", PORTS[self.consensus], self.consensus)
+
+    def run(self, *command: str) -> str:
+        """Run a command on this network that must succeed; returns what it printed."""
+        settings = {"ATTESTREE_PROJECT": self.project, "ATTESTREE_PORTS": str(PORTS[self.consensus])}
+        environment = {**os.environ, **settings}
+        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise SystemExit(f"{' '.join(command)} exited with {ran.returncode}\n{ran.stderr}")
+        return ran.stdout
+
+    def timed(self, *command: str) -> float:
+        """Run a command and return its seconds."""
+        print(f"{self.consensus}: {' '.join(command[:2])}", file=sys.stderr)
+        began = time.monotonic()
+        self.run(*command)
+        return time.monotonic() - began
 
 
 def measure() -> Report:
-    """Start a fresh network with all images present, start it again, stop and start it; weigh it idle."""
-    _run("scripts/bootstrap")
+    """Start both networks, weigh them idle, let them take turns under load, stop and start them."""
+    raft, bft = both = Measured(RAFT), Measured(BFT)
+    raft.run("scripts/bootstrap")
     try:
-        # Whatever is not built yet is built here, outside the measurement.
-        _timed("network/up.sh", "--probe", "--fresh")
-        fresh = _timed("network/up.sh", "--probe", "--fresh")
-        again = _timed("network/up.sh")
-        commit = _timed(*_invocation())
-        memory = _memory()
-        _timed("network/down.sh")
-        restart = _timed("network/up.sh")
+        _build(raft)
+        for one in both:
+            one.fresh = one.timed("network/up.sh", "--consensus", one.consensus, "--probe", "--fresh")
+        for one in both:
+            one.again = one.timed("network/up.sh")
+            one.memory = _memory(one)
+        for place in range(ROUNDS):
+            for one in both if place % 2 else reversed(both):
+                _load(one)
+        for one in both:
+            one.run("network/down.sh")
+            one.restart = one.timed("network/up.sh")
     finally:
-        _run("network/down.sh", "--purge")
+        for one in both:
+            one.run("network/down.sh", "--purge")
+    return _report(raft, bft)
+
+
+def _build(one: Measured) -> None:
+    """Start once outside the measurement, so that whatever is not built yet is built."""
+    one.timed("network/up.sh", "--fresh")
+    one.run("network/down.sh", "--purge")
+
+
+def _load(one: Measured) -> None:
+    """One client after another, then sixty at once."""
+    network, kit = one.network, importlib.import_module("support.gateway")
+    with ExitStack() as stack:
+        owners = [f"org{i % ORGANISATIONS + 1}" for i in range(CLIENTS)]
+        clients = [stack.enter_context(closing(kit.Gateway(network, owner))) for owner in owners]
+        one.latencies.append(statistics.median(_submit(clients[0]) for _ in range(SINGLE)))
+        began = time.monotonic()
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            list(pool.map(_submit, clients * EACH))
+        one.rates.append(CLIENTS * EACH / (time.monotonic() - began))
+    print(f"{one.consensus}: {one.latencies[-1]:.3f} s, {one.rates[-1]:.1f}/s", file=sys.stderr)
+
+
+def _submit(client: Any) -> float:
+    """Put a value of its own key and wait for the block; returns the seconds."""
+    began = time.monotonic()
+    committed = client.submit("probe", "put", os.urandom(8).hex(), VALUE)
+    if committed.code != 0:
+        raise SystemExit(f"a transaction came to nothing: code {committed.code}")
+    return time.monotonic() - began
+
+
+def _report(raft: Measured, bft: Measured) -> Report:
+    weights = {one.consensus: sum(one.memory.values()) for one in (raft, bft)}
+    ratios = {
+        "fresh start, bft / raft": bft.fresh / raft.fresh,
+        "one submit, committed, bft / raft": _ratio(bft.latencies, raft.latencies),
+        f"submits of 1 kB by {CLIENTS} clients per s, bft / raft": _ratio(bft.rates, raft.rates),
+        "memory of the idle network, bft / raft": weights[BFT] / weights[RAFT],
+    }
+    figures: dict[str, float] = {}
+    for one in (raft, bft):
+        figures |= {
+            f"{one.consensus}: fresh start, images present (s)": one.fresh,
+            f"{one.consensus}: second start of a running network (s)": one.again,
+            f"{one.consensus}: start of a stopped network, ledger kept (s)": one.restart,
+            f"{one.consensus}: one submit, committed (s)": statistics.median(one.latencies),
+            f"{one.consensus}: submits of 1 kB by {CLIENTS} clients per s": statistics.median(one.rates),
+            f"{one.consensus}: memory of the idle network, all containers (GB)": weights[one.consensus] / 1e9,
+        }
+        kinds = sorted(one.memory.items())
+        figures |= {f"{one.consensus}: of which {kind} (MB)": value / 1e6 for kind, value in kinds}
     return Report(
-        title="Network: 4 organisations, 3 orderers, 20 enrolled nodes",
-        figures={
-            "fresh start, images present (s)": fresh,
-            "second start of a running network (s)": again,
-            "start of a stopped network, ledger kept (s)": restart,
-            "one invoke with the peer CLI, committed (s)": commit,
-            "memory of the idle network, all containers (GB)": sum(memory.values()) / 1e9,
-            **{f"of which {kind} (MB)": value / 1e6 for kind, value in sorted(memory.items())},
-        },
+        title="Network: 4 organisations with 3 orderers (raft) or 4 (bft), 20 enrolled nodes",
+        ratios=ratios,
+        figures=figures,
         goals=[
-            Goal("fresh start (s)", 45, "at most", fresh),
-            Goal("memory of the idle network (GB)", 1.5, "at most", sum(memory.values()) / 1e9),
+            Goal("raft: fresh start (s)", 45, "at most", raft.fresh),
+            Goal("raft: memory of the idle network (GB)", 1.5, "at most", weights[RAFT] / 1e9),
         ],
     )
 
 
-def _timed(*command: str) -> float:
-    print(f"running {' '.join(command[:2])}", file=sys.stderr)
-    began = time.monotonic()
-    _run(*command)
-    return time.monotonic() - began
+def _ratio(mine: list[float], its: list[float]) -> float:
+    return statistics.median(a / b for a, b in zip(mine, its, strict=True))
 
 
-def _run(*command: str) -> str:
-    ran = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} exited with {ran.returncode}\n{ran.stderr}")
-    return ran.stdout
-
-
-def _invocation() -> tuple[str, ...]:
-    call = '{"Args":["put","key","value"]}'
-    return (
-        "network/peer.sh",
-        "org1",
-        "node01",
-        "--",
-        "chaincode",
-        "invoke",
-        "-C",
-        "attestree",
-        "-n",
-        "probe",
-        "-c",
-        call,
-    )
-
-
-def _memory() -> dict[str, float]:
+def _memory(one: Measured) -> dict[str, float]:
     """Sum the containers' memory by kind of service."""
-    listed = _run(
-        "docker", "ps", "--filter", "label=attestree.network=attestree-bench", "--format", "{{.Names}}"
+    listed = one.run(
+        "docker", "ps", "--filter", f"label=attestree.network={one.project}", "--format", "{{.Names}}"
     )
-    answer = _run("docker", "stats", "--no-stream", "--format", "{{.Name}} {{.MemUsage}}", *listed.split())
+    answer = one.run("docker", "stats", "--no-stream", "--format", "{{.Name}} {{.MemUsage}}", *listed.split())
     sums: dict[str, float] = {}
     for line in answer.splitlines():
-        found = re.match(r"attestree-bench-([a-z]+)\S* ([\d.]+)(\w+)", line)
+        found = re.match(rf"{one.project}-([a-z]+)\S* ([\d.]+)(\w+)", line)
         if found:
             kind, number, unit = found.groups()
             sums[kind] = sums.get(kind, 0.0) + float(number) * UNITS[unit]

@@ -9,13 +9,17 @@ from executor.caller import group_options
 
 # gRPC, the engine's client, numpy and scikit-learn load slowly, and no command needs them all.
 COMMANDS = {
+    "answer": "executor.replay.challenge_commands",
     "audit": "executor.audit.command",
+    "challenge": "executor.replay.challenge_commands",
     "doctor": "executor.doctor.command",
     "experiment": "executor.experiment.commands",
     "image": "executor.image.command",
+    "judge": "executor.replay.challenge_commands",
     "launch": "executor.launch.command",
     "model": "executor.model.commands",
     "process": "executor.process.commands",
+    "replay": "executor.replay.command",
     "simulate": "executor.experiment.simulate",
 }
 

@@ -28,8 +28,12 @@ USAGE: Rows = {
     "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
+    "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
+    "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
+    "EVIDENCE_FILE": "Name a file that you may read, or a new one where you may write.",
+    "EXPLAIN_ROW": "Give --row the number of a row of the file, from 1 on.",
     "EXPORT_EXISTS": {
         "": "Choose another --out, or give --force.",
         "proof": "Give --force to replace it.",
@@ -55,6 +59,7 @@ USAGE: Rows = {
     "IMAGE_REFERENCE": (
         "Write NAME:VERSION as `executor image list` shows it, for example attestree/learner:1.2.0."
     ),
+    "JUDGE_EVIDENCE": "Give --evidence with the owner's file, or --unopened if there is none.",
     "LAUNCH_NODE": {
         "": "Name one with --node, take all with --all-local, or name another --organisation.",
         "elsewhere": "Add --organisation {home}.",
@@ -65,6 +70,7 @@ USAGE: Rows = {
     "MODEL_OTHER": "Name the model that the file holds, or give its file.",
     "NETWORK_INCOMPLETE": "Run network/up.sh.",
     "NODE_BUSY": "Wait until it has ended.",
+    "PAPER_NODES": "Start the network with more: network/up.sh --nodes 20.",
     "ORGANISATION_UNKNOWN": "Choose one of {known}.",
     "SIMULATE_OPTIONS": _GIVE_ONE,
     "SOURCES_MISSING": "Run it in a clone that scripts/bootstrap made ready: images are built from sources.",
@@ -88,6 +94,8 @@ DEADLINE: Rows = {
 }
 
 STATE: Rows = {
+    "REPLAY_DATA": "Run it on the host that has the node's directory, or give an auditor's --evidence.",
+    "REPLAY_TASK": "Choose a task that has shared or completed, and whose process has not changed under it.",
     "STATE_MISMATCH": {"file": "Restore the file from a backup."},
     "STATE_MISSING": "Restore the node's directory from a backup; without it the node can only leave.",
     "TASK_BUSY": "Let the other executor end, or wait until the task's time is over.",
@@ -108,11 +116,13 @@ INTEGRITY: Rows = {
 # {tail} is what the learner printed last, or nothing.
 ROUND: Rows = {
     "EXECUTOR_FAULT": "Launch again; if it comes back, report it with the log of the launch.",
+    "FEDERATION_LAUNCH": "See what it said above; the same command goes on where it was.",
     "HOST_FAILED": "Free space, or correct the permissions, where the file is; then launch again.",
     "INTERRUPTED": "Launch again: the task begins anew.",
     "LEARNER_FAILED": "See why in its last lines; a launch begins the task anew.{tail}",
     "LEARNER_MEMORY": "Give it more with --memory.{tail}",
     "LEARNER_NO_RESULT": "Do not use this image: it does not keep to docs/formats/broker-v1.md.{tail}",
+    "PAPER_DIFFERS": "Look at the processes that are named with `executor audit process`.",
     "PROCESS_ABORTED": "Its record says by whom and why.",
 }
 
@@ -293,6 +303,16 @@ BUNDLE: Rows = {
     "PROOF_FORMAT": "Ask the model's owner for another proof: `executor model prove`.",
     "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
     "BUNDLE_VERSION": "Verify it with the version of this program that made it.",
+}
+
+EVIDENCE: Rows = {
+    "EVIDENCE_FORMAT": "Ask the task's owner for the file again: `executor answer` writes it.",
+    "EVIDENCE_OPENS": "Ask the task's owner for what it committed to; the verdict on this is `unopened`.",
+    "EVIDENCE_OTHER": "Take the file whose SHA-256 the owner's answer names; ListChallenges shows it.",
+}
+
+REPLAY: Rows = {
+    "REPLAY_DIFFERS": "Look for other data or another state; without any, nobody ran the task as recorded.",
 }
 
 AUDIT: Rows = {

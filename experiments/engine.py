@@ -1,7 +1,7 @@
 """Federations in memory: FIT once per split and seed, then run every variant, topology and attack on it."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,9 +63,24 @@ class Engine:
     def run(self, case: Case, *, train: bool = True, keep: bool = True) -> RunOutcome:
         """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
         simulation = self.simulate(case)
-        parameters = replace(self._parameters(case.variant), members=self._membership(case))
+        shares = tuple(r.share.n_bytes for r in simulation.records if r.share.recipients)
+        refusals = sum(len(r.refusals) for r in simulation.records)
+        return self.measure(case, simulation.ensembles(), shares, refusals, train=train, keep=keep)
+
+    def measure(
+        self,
+        case: Case,
+        ensembles: Mapping[str, Ensemble],
+        share_bytes: tuple[int, ...],
+        refusals: int,
+        *,
+        train: bool = True,
+        keep: bool = True,
+    ) -> RunOutcome:
+        """Measure what the nodes of a federation hold in the end, wherever it ran."""
+        parameters = replace(self.parameters(case.variant), members=self._membership(case))
         thresholds, scores, own = [], [], []
-        for name, ensemble in simulation.ensembles().items():
+        for name, ensemble in ensembles.items():
             rows = self.rows[name]
             threshold = parameters.threshold
             if case.variant.home_threshold:
@@ -83,14 +98,14 @@ class Engine:
             train=np.array(own) if train else np.full_like(test, np.nan),
             scores=np.array(scores) if keep else np.zeros((0, 0)),
             thresholds=np.array(thresholds),
-            origins=self._origins(simulation.ensembles()),
-            share_bytes=tuple(r.share.n_bytes for r in simulation.records if r.share.recipients),
-            refusals=sum(len(r.refusals) for r in simulation.records),
+            origins=self._origins(ensembles),
+            share_bytes=share_bytes,
+            refusals=refusals,
         )
 
     def simulate(self, case: Case) -> Simulation:
         """Run one federation."""
-        parameters = self._parameters(case.variant)
+        parameters = self.parameters(case.variant)
         members = {name: Member(rows, parameters) for name, rows in self.rows.items()}
         for place in case.hostile:
             name = list(members)[check_hostile(place, len(members))]
@@ -125,11 +140,12 @@ class Engine:
         return Membership.of(dealt(tuple(self.rows), case.organisations))
 
     def _task(self, variant: Variant, name: str, iteration: int) -> FitTask:
-        parameters = self._parameters(variant)
+        parameters = self.parameters(variant)
         first = fit_task(NodeState(name, self.seed), self.rows[name], parameters)
         return replace(first, iteration=iteration, first_counter=iteration * parameters.n_new)
 
-    def _parameters(self, variant: Variant) -> Parameters:
+    def parameters(self, variant: Variant) -> Parameters:
+        """Return the parameters of every node, in the units of these rows if the variant asks for it."""
         parameters = variant.parameters
         if variant.standardised:
             units = replace(parameters.kernel, mu=self.scale.mu, sigma=self.scale.sigma)
@@ -140,7 +156,7 @@ class Engine:
             )
         return parameters
 
-    def _origins(self, ensembles: dict[str, Ensemble]) -> np.ndarray:
+    def _origins(self, ensembles: Mapping[str, Ensemble]) -> np.ndarray:
         position = {name: i for i, name in enumerate(self.rows)}
         counts = np.zeros((len(position), len(position)), dtype=np.int64)
         for name, ensemble in ensembles.items():

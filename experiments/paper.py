@@ -115,14 +115,13 @@ def run_paper(
     runs: By = {ranking: {} for ranking in rankings}
     for case, kept in zip(cases[1:], federated, strict=True):
         runs[case.variant.name][case.topology] = kept
-    result = PaperResult(split, tuple(seeds), fit, runs, disconnected)
-    _compare(result)
+    result = judged(PaperResult(split, tuple(seeds), fit, runs, disconnected))
     result.repeated = _repeats(split, seeds[0], variant_for(KERNEL, fit))
     return result
 
 
-def _compare(result: PaperResult) -> None:
-    """Paired intervals: the full topology over the ring, and each ranking over the kernel."""
+def judged(result: PaperResult) -> PaperResult:
+    """Add paired intervals: the full topology over the ring, and each ranking over the kernel."""
     y = result.split.y_test
     for topology in FEDERATED:
         models = {name: _models(by[topology]) for name, by in result.runs.items()}
@@ -133,6 +132,7 @@ def _compare(result: PaperResult) -> None:
                 result.against.setdefault(name, {})[topology] = gap
     both = resample(y, {t: _models(result.runs[KERNEL][t]) for t in FEDERATED})
     result.full_over_ring = difference(both["full"], both["ring"])
+    return result
 
 
 def _models(runs: Runs) -> list[ScoredModel]:

@@ -108,7 +108,7 @@ bring_up() {
 step() { say "[$1/7] $2"; }
 
 number() { # FLAG VALUE LEAST MOST
-  if ! [[ $2 =~ ^[0-9]{1,2}$ ]] || [ "$((10#$2))" -lt "$3" ] || [ "$((10#$2))" -gt "$4" ]; then
+  if ! [[ $2 =~ ^[0-9]{1,3}$ ]] || [ "$((10#$2))" -lt "$3" ] || [ "$((10#$2))" -gt "$4" ]; then
     die "$USAGE" "$1 '$2'" "it is not a number from $3 to $4" "give one"
   fi
   echo "$((10#$2))"

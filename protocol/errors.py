@@ -291,6 +291,10 @@ TABLE: dict[str, Code] = {
         StateError,
         "Agree with executor process image, or let the node leave: nobody runs what it did not agree to.",
     ),
+    "IMAGE_UNATTESTED": Code(
+        StateError, "Have more organisations of the process build it: executor image attest NAME:VERSION."
+    ),
+    "IMAGE_REBUILT": Code(StateError, "Nothing is left to do: your organisation has said the same before."),
     "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
     "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
     "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),
@@ -322,6 +326,9 @@ TABLE: dict[str, Code] = {
     "PROCESS_COLLECTION": Code(
         StateError,
         "Make the consortium a majority of the channel, or have the collection defined.",
+    ),
+    "HISTORY_DEPTH": Code(
+        StateError, "Read older changes from the blocks (executor audit export), or results by iteration."
     ),
     "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
     "TREES_GONE": Code(

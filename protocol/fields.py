@@ -21,14 +21,16 @@ class Fields:
         self._what = what
         if not isinstance(record, Mapping):
             raise self._refusal("FIELDS", f"{what} is not an object")
-        wanted = {*needed}
+        self._record: Mapping[str, Any] = record
+        wanted = needed if isinstance(needed, frozenset) else frozenset(needed)
+        if record.keys() == wanted:
+            return
         missing = sorted(wanted - record.keys())
         if missing:
             raise self._refusal("FIELDS", f"{what} lacks {', '.join(missing)}")
         unknown = sorted(map(str, record.keys() - wanted - {*optional}))
         if unknown:
             raise self._refusal("FIELDS", f"{what} has the unknown field {unknown[0][:40]!r}")
-        self._record: Mapping[str, Any] = record
 
     def __getitem__(self, name: str) -> Any:
         """Return a field as it is, for a reader of its own kind."""

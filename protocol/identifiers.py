@@ -7,7 +7,8 @@ in ledger keys).
 
 import re
 from dataclasses import dataclass
-from typing import NewType, Self
+from functools import lru_cache
+from typing import NewType
 
 from protocol.errors import IdentifierError
 
@@ -21,6 +22,7 @@ MAX_NAME = 64
 MAX_IMAGE_NAME = 128
 MAX_COUNTER = 2**32 - 1
 COUNTER_DIGITS = 4
+_IDS_KEPT = 1 << 14
 
 _WORD = r"[a-z0-9]+(?:[._-][a-z0-9]+)*"
 _NAME = re.compile(_WORD)
@@ -77,20 +79,26 @@ class EstimatorId:
         parse_node(self.creator)
         check_counter(self.counter, "estimator counter")
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
+    @staticmethod
+    def parse(text: str) -> "EstimatorId":
         """Read the printed form and refuse any other padding of the same counter."""
         if not isinstance(text, str):
             raise IdentifierError("NAME_TYPE", f"an estimator id is text, not {type(text).__name__}")
-        creator, separator, counter = text.partition("/")
-        if not separator:
-            raise IdentifierError("NAME_SYNTAX", f"estimator id {text[:80]!r} has no '/'")
-        if not _COUNTER.fullmatch(counter):
-            raise IdentifierError("COUNTER_SYNTAX", f"{counter[:20]!r} is not a counter as printed")
-        return cls(creator, int(counter))
+        return _estimator_id(text)
 
     def __str__(self) -> str:
         return f"{self.creator}/{self.counter:0{COUNTER_DIGITS}d}"
+
+
+@lru_cache(maxsize=_IDS_KEPT)
+def _estimator_id(text: str) -> EstimatorId:
+    """Read an id; each comes again with every neighbour that takes it and every ensemble that has it."""
+    creator, separator, counter = text.partition("/")
+    if not separator:
+        raise IdentifierError("NAME_SYNTAX", f"estimator id {text[:80]!r} has no '/'")
+    if not _COUNTER.fullmatch(counter):
+        raise IdentifierError("COUNTER_SYNTAX", f"{counter[:20]!r} is not a counter as printed")
+    return EstimatorId(creator, int(counter))
 
 
 def _parse(text: str, what: str, grammar: re.Pattern[str], longest: int) -> str:

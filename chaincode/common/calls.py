@@ -7,8 +7,9 @@ from typing import Any
 from chaincode.shim import CallError, Context
 from protocol.agreement.process import Specification
 from protocol.identifiers import EstimatorId
+from protocol.ledger.common import MAX_PAGE, Page
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
-from protocol.ledger.images import ImageRecord
+from protocol.ledger.images import ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses
 from protocol.ledger.processes import ModelContext, TaskContext
 from protocol.ledger.tasks import InitialRecord, ResultRecord, TaskEvidence
@@ -23,6 +24,12 @@ MODEL = "model"
 def image_record(ctx: Context, name: str, version: str) -> ImageRecord:
     """Ask the image chaincode for a version."""
     return ImageRecord.from_dict(_call(ctx, IMAGE, "Get", name, version))
+
+
+def image_rebuilds(ctx: Context, name: str, version: str) -> tuple[RebuildRecord, ...]:
+    """Ask the image chaincode what organisations got from the source of a version, a thousand at most."""
+    found = _call(ctx, IMAGE, "ListRebuilds", name, version, str(MAX_PAGE), "")
+    return Page.from_dict(found, RebuildRecord.from_dict).items
 
 
 def task_context(ctx: Context, task: TaskId) -> TaskContext:

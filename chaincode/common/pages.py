@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from chaincode.common.records import parse, time_text
 from chaincode.shim import Context, RefusalError, composite_key
-from protocol.errors import AttestreeError
+from protocol.errors import AttestreeError, StateError
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE, History, HistoryEntry, Page
 from protocol.ledger.record import LedgerRecord
@@ -18,6 +18,8 @@ DEFAULT_PAGE = 50
 SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
+MAX_HISTORY = 1_000
+"""How far back a history goes: a peer begins each time at the newest change and reads a block for each."""
 MAX_BYTES = 1 << 19
 """What the records of a page have together at most, unless it is one alone."""
 
@@ -79,11 +81,17 @@ def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) ->
 
 
 def history_page(ctx: Context, key: str, size: int, bookmark: str, kind: type[R]) -> History[R]:
-    """List the changes of a record, newest first; the bookmark is how many were listed before."""
+    """List the changes of a record, newest first; the bookmark is how many were listed before.
+
+    Fabric has no way to begin elsewhere than at the newest, so what a page costs grows with the bookmark: up
+    to a limit, so that nobody keeps a peer busy with it.
+    """
     _check_size(size)
     if bookmark and not (bookmark.isascii() and bookmark.isdecimal() and len(bookmark) < 10):
         raise RefusalError("BAD_ARGUMENT", "the bookmark is not one that this function returned")
     skip = int(bookmark or 0)
+    if skip >= MAX_HISTORY:
+        raise StateError("HISTORY_DEPTH", f"a history lists the newest {MAX_HISTORY} changes")
     with ctx.history(key) as results:
         changes = list(islice(results, skip, skip + size + 1))
     items = [

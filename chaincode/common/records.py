@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chaincode.common.caller import caller_of
 from chaincode.shim import Context
@@ -42,6 +43,11 @@ def write(ctx: Context, key: str, record: LedgerRecord) -> None:
 def encode(record: LedgerRecord) -> bytes:
     """Write a record in its one form."""
     return canonical.encode(record.to_dict(), max_bytes=MAX_RECORD_BYTES)
+
+
+def fields_of(record: LedgerRecord) -> dict[str, Any]:
+    """Return the fields of a record by name, for an answer that has more."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}  # type: ignore[arg-type]
 
 
 def time_text(time: datetime) -> str:

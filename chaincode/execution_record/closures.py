@@ -5,7 +5,8 @@ from typing import Any
 
 from chaincode.common import LedgerContract, Role, allow, caller_of, provenance
 from chaincode.common.calls import task_context
-from chaincode.execution_record.store import begin_task, find_task, get_task, put_task, write_refusal
+from chaincode.execution_record.store import begin_task, find_task, get_task, put_task
+from chaincode.execution_record.traces import write_refusal
 from chaincode.shim import Context, submit
 from protocol import canonical
 from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition

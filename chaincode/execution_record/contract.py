@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from chaincode.common import Role, allow, caller_of, provenance, time_text, write
 from chaincode.common.calls import advance, task_context
 from chaincode.common.trees import check_channel
-from chaincode.execution_record import store
+from chaincode.execution_record import store, traces
 from chaincode.execution_record.challenges import EVENTS, Challenges
 from chaincode.execution_record.closures import Closures, state_now
 from chaincode.execution_record.initial import InitialModels
@@ -135,7 +135,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         )
         _claim_key(ctx, opened, commitment)
         store.begin_task(ctx, opened, before)
-        store.write_image_use(ctx, opened, context.image)
+        traces.write_image_use(ctx, opened, context.image)
         self.announce_task(ctx, "TaskOpened", opened, expires=opened.expires)
         return opened
 
@@ -171,7 +171,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         new = check_share(ctx, task.id, share, context)
         task = replace(task, state=state, share=signed)
         store.put_task(ctx, task)
-        store.write_share(ctx, task, share, new, context)
+        traces.write_share(ctx, task, share, new, context)
         self.announce_task(ctx, "TaskShared", task, share=digest, offered=len(share.ids), created=len(new))
         created = tuple(estimator.id for estimator in new)
         return ShareReceipt(
@@ -224,7 +224,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         task = replace(task, state=state, result=signed)
         advance(ctx, task.id)
         store.put_task(ctx, task)
-        head = store.write_result(ctx, task, result, checked)
+        head = traces.write_result(ctx, task, result, checked)
         ensemble = str(result.ensemble_digest)
         self.announce_task(ctx, "TaskCompleted", task, result=digest, ensemble_digest=ensemble)
         return CompletionReceipt(

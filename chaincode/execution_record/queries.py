@@ -1,25 +1,19 @@
-"""The functions of the execution record that read: an auditor's questions, and what a running task needs."""
+"""The functions of the execution record that read tasks, shares and results: for audits and running tasks."""
 
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any
 
 from chaincode.common import (
     DEFAULT_PAGE,
-    LedgerContract,
-    caller_of,
     history_page,
     keyed_page,
-    read,
     read_many,
     stored_page,
 )
-from chaincode.common.calls import MODEL, model_context, task_context
+from chaincode.common.calls import model_context, task_context
 from chaincode.common.pages import from_bookmark
-from chaincode.common.trees import read_trees
-from chaincode.execution_record.lineage import trace
+from chaincode.common.records import fields_of
+from chaincode.execution_record.estimator_queries import EstimatorQueries
 from chaincode.execution_record.store import (
-    find_digests,
     find_head,
     find_result,
     find_share,
@@ -39,15 +33,7 @@ from protocol.identifiers import (
     parse_process,
 )
 from protocol.ledger import keys
-from protocol.ledger.common import MAX_PAGE, EnsembleMember, History, Page
-from protocol.ledger.estimators import (
-    EstimatorEvidence,
-    EstimatorRecord,
-    Lineage,
-    SharedDigests,
-    SharedEstimators,
-    TwinRecord,
-)
+from protocol.ledger.common import History, Page
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
@@ -68,8 +54,8 @@ ANY = -1
 """Stands for every iteration where a function may be asked for one."""
 
 
-class TaskQueries(LedgerContract):
-    """Trees are for the organisations of the process; everything else the whole channel may read."""
+class TaskQueries(EstimatorQueries):
+    """What the whole channel may read."""
 
     @evaluate
     def get_task(self, ctx: Context, process: str, node: str, iteration: int) -> TaskEvidence:
@@ -77,7 +63,7 @@ class TaskQueries(LedgerContract):
         task_id = TaskId(process, node, iteration)
         task = get_task(ctx, task_id)
         return TaskEvidence(
-            **_stored(task), offered=find_share(ctx, task_id), outcome=find_result(ctx, task_id)
+            **fields_of(task), offered=find_share(ctx, task_id), outcome=find_result(ctx, task_id)
         )
 
     @evaluate
@@ -176,71 +162,12 @@ class TaskQueries(LedgerContract):
         return found
 
     @evaluate
-    def estimator(self, ctx: Context, process: str, estimator: str) -> EstimatorEvidence:
-        """Return an estimator with its tree in base64 and its origin, to members of the consortium."""
-        collection = _collection_for_reader(ctx, process)
-        wanted = EstimatorId.parse(estimator)
-        found = read(ctx, keys.estimator(process, wanted), EstimatorRecord)
-        if found is None:
-            raise StateError("ESTIMATOR_UNKNOWN", f"{estimator} was never shared in {process}")
-        (tree,) = read_trees(ctx, [keys.sharedtree(process, wanted)], collection)
-        if tree is None:
-            raise StateError("TREES_GONE", f"the tree of {estimator} is no longer kept")
-        return EstimatorEvidence(**_stored(found), tree=tree.tree)
-
-    @evaluate
-    def estimators(self, ctx: Context, process: str, ids: list[str]) -> SharedEstimators:
-        """Return digests and trees (base64) of up to 1000 estimators, to members of the consortium.
-
-        `missing` lists those that were never shared in the process, or that are no longer kept.
-        """
-        collection = _collection_for_reader(ctx, process)
-        wanted = _ids(ids)
-        found = read_trees(ctx, [keys.sharedtree(process, id_) for id_ in wanted], collection)
-        return SharedEstimators(
-            tuple(record.shared for record in found if record is not None),
-            tuple(id_ for id_, record in zip(wanted, found, strict=True) if record is None),
-        )
-
-    @evaluate
-    def digests(self, ctx: Context, process: str, ids: list[str]) -> SharedDigests:
-        """Return the digests of up to 1000 estimators; `missing` lists those that were never shared."""
-        wanted = _ids(ids)
-        found = find_digests(ctx, parse_process(process), wanted)
-        return SharedDigests(
-            tuple(EnsembleMember(id_, found[id_]) for id_ in wanted if id_ in found),
-            tuple(id_ for id_ in wanted if id_ not in found),
-        )
-
-    @evaluate
     def image_uses(
         self, ctx: Context, name: str, version: str, size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[ImageUseRecord]:
         """List in which tasks an image version was used: every launch that committed to it, by process."""
         prefix = ("imageuse", parse_image_name(name), parse_image_version(version))
         return stored_page(ctx, prefix, size, bookmark, ImageUseRecord)
-
-    @evaluate
-    def twins(
-        self, ctx: Context, process: str, digest: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> Page[TwinRecord]:
-        """List the trees that were shared, by digest, so that those of several creators stand together.
-
-        All of a process, or those of one digest. Where the creators differ, one of them may have copied;
-        trees of few splits can also be equal by chance, and single leaves are not listed.
-        """
-        prefix = ("twin", parse_process(process), *([str(Digest.parse(digest))] if digest else ()))
-        return stored_page(ctx, prefix, size, bookmark, TwinRecord)
-
-    @evaluate
-    def lineage(
-        self, ctx: Context, process: str, estimator: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> Lineage:
-        """Trace an estimator: its creator, task and image, the slots it went into, its takers, its models.
-
-        The slots come page by page: `offers` has a sender, an iteration and the recipients of each SHARE.
-        """
-        return trace(ctx, process, EstimatorId.parse(estimator), size, bookmark)
 
     @evaluate
     def history(
@@ -262,17 +189,6 @@ def _result_keys(process: str, iterations: range, nodes: list[str], bookmark: st
         for node in nodes:
             if iteration > int(first) or node >= str(following):
                 yield keys.result(process, iteration, node)
-
-
-def _stored(record: LedgerRecord) -> dict[str, Any]:
-    """Return the fields of a record by name, for an answer that has more."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}  # type: ignore[arg-type]
-
-
-def _ids(texts: list[str]) -> list[EstimatorId]:
-    if len(texts) > MAX_PAGE:
-        raise RefusalError("BAD_ARGUMENT", f"ask for at most {MAX_PAGE} estimators")
-    return [EstimatorId.parse(text) for text in texts]
 
 
 def _prefix(kind: str, process: str, node: str) -> tuple[str, ...]:
@@ -297,11 +213,3 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= keys.COUNTER_DIGITS):
         raise IdentifierError("COUNTER_SYNTAX", f"{text[:20]!r} is not an iteration")
     return int(text)
-
-
-def _collection_for_reader(ctx: Context, process: str) -> str | None:
-    """Let the organisations of the process read trees, and the model chaincode for those with a grant."""
-    context = model_context(ctx, process)
-    if ctx.addressed != MODEL:
-        caller_of(ctx).need_member(context.consortium)
-    return context.collection

@@ -1,43 +1,29 @@
-"""The execution record's part of the ledger: what is read, and what a share or a result leaves there."""
+"""The execution record's part of the ledger as its rules read it, and tasks as they are written."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from chaincode.common.calls import EXECUTION_RECORD
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch
-from chaincode.common.records import provenance, read, write
-from chaincode.common.trees import write_tree
-from chaincode.shim import Context, Endorsement
+from chaincode.common.records import read, write
+from chaincode.shim import Context
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
-from protocol.ledger.common import EnsembleMember, Signed
-from protocol.ledger.estimators import (
-    CreationRecord,
-    EstimatorRecord,
-    OfferRecord,
-    TakenRecord,
-    TwinRecord,
-)
-from protocol.ledger.processes import TaskContext, TaskImage
-from protocol.ledger.record import Raw
+from protocol.ledger.common import EnsembleMember
+from protocol.ledger.processes import TaskContext
 from protocol.ledger.tasks import (
     Head,
-    ImageUseRecord,
     InitialRecord,
-    RefusalRecord,
     ResultRecord,
     ShareRecord,
-    SlotRecord,
     TaskRecord,
 )
 from protocol.task.opening import TaskId
-from protocol.task.result import SlotRead, TaskResult
-from protocol.trees.estimator import Estimator
-from protocol.trees.share import Share
+from protocol.task.result import SlotRead
 
 Members: TypeAlias = dict[EstimatorId, Digest]
 """Estimators by id, each with the digest of its tree."""
@@ -90,15 +76,6 @@ def get_task(ctx: Context, task: TaskId) -> TaskRecord:
 def put_task(ctx: Context, task: TaskRecord) -> None:
     """Write a task that was begun."""
     write(ctx, keys.task(task.process, task.node, task.iteration), task)
-
-
-def write_image_use(ctx: Context, task: TaskRecord, image: TaskImage) -> None:
-    """Note under the image that a launch of a task committed to it."""
-    key = keys.imageuse(image.name, image.version, task.process, task.node, task.iteration, task.attempt)
-    used = ImageUseRecord(
-        task.process, task.node, task.iteration, task.attempt, task.organisation, image.image_id, ctx.tx_id
-    )
-    write(ctx, key, used)
 
 
 def begin_task(ctx: Context, task: TaskRecord, before: TaskRecord | None) -> None:
@@ -182,127 +159,6 @@ def next_counter(ctx: Context, context: TaskContext, head: Head | None) -> int:
         return head.next_counter
     initial = find_initial(ctx, context.process) if context.parameters.initial_model is not None else None
     return 0 if initial is None else initial.next_counters.get(context.node, 0)
-
-
-def write_share(
-    ctx: Context, task: TaskRecord, share: Share, new: Sequence[Estimator], context: TaskContext
-) -> None:
-    """Write the new estimators, the share, the slots of the recipients and an offer per estimator."""
-    process, sender, iteration = task.process, task.node, task.iteration
-    recipients, signed = context.neighbours, _signed(task.share)
-    for estimator in new:
-        write(ctx, keys.estimator(process, estimator.id), _estimator(task, estimator, signed))
-        write_tree(ctx, keys.sharedtree(process, estimator.id), estimator, context.collection)
-        _write_twin(ctx, task, estimator)
-    offered = ShareRecord(
-        process=process,
-        node=sender,
-        iteration=iteration,
-        organisation=task.organisation,
-        attempt=task.attempt,
-        estimators=tuple(EnsembleMember(item.id, item.tree.digest) for item in share.estimators),
-        created=tuple(estimator.id for estimator in new),
-        recipients=recipients,
-        signed=signed,
-    )
-    write(ctx, keys.share(process, iteration, sender), offered)
-    for recipient in recipients:
-        slot = SlotRecord(process, recipient, sender, iteration, signed.payload_digest, share.ids)
-        write(ctx, keys.slot(process, recipient, sender), slot)
-    for place, estimator_id in enumerate(share.ids):
-        offer = OfferRecord(sender, iteration, place)
-        write(ctx, keys.offer(process, estimator_id, sender, iteration), offer)
-    sealed = [keys.estimator(process, estimator.id) for estimator in new]
-    seal(ctx, _policy(ctx, task), [keys.share(process, iteration, sender), *sealed])
-
-
-def _write_twin(ctx: Context, task: TaskRecord, estimator: Estimator) -> None:
-    """Write the tree's digest beside those of others with the very same tree, under a key nobody else writes.
-
-    A single leaf says nothing about where it comes from.
-    """
-    tree, id_ = estimator.tree, estimator.id
-    if tree.n_internal:
-        twin = TwinRecord(tree.digest, id_, task.iteration, tree.n_internal, ctx.tx_id)
-        write(ctx, keys.twin(task.process, str(tree.digest), id_.creator, id_.counter), twin)
-
-
-def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: CheckedResult) -> Head:
-    """Write the result, what FIT created and GET took, and return where the node stands now."""
-    process, node, iteration = task.process, task.node, task.iteration
-    record = ResultRecord(
-        process=process,
-        node=node,
-        iteration=iteration,
-        organisation=task.organisation,
-        attempt=task.attempt,
-        image=task.image,
-        share=None if task.share is None else task.share.payload_digest,
-        created=_members(checked.created),
-        slots=result.slots,
-        ensemble=_members(checked.ensemble),
-        ensemble_digest=result.ensemble_digest,
-        state=result.state,
-        metrics=result.metrics,
-        signed=_signed(task.result),
-    )
-    write(ctx, keys.result(process, iteration, node), record)
-    head = Head(iteration, result.first + len(checked.created), result.state, result.ensemble_digest)
-    write(ctx, keys.head(process, node), head)
-    for estimator_id, digest in checked.created.items():
-        write(ctx, keys.creation(process, estimator_id), CreationRecord(digest, iteration))
-    for slot, places in checked.places:
-        key = keys.taken(process, slot.sender, slot.iteration, node, iteration)
-        write(ctx, key, TakenRecord(node, iteration, places))
-    seal(ctx, _policy(ctx, task), [keys.result(process, iteration, node), keys.head(process, node)])
-    return head
-
-
-def write_refusal(ctx: Context, task: TaskRecord, code: str, reason: str, evidence: Raw) -> None:
-    """Write the evidence of a refused start under a key of its own, which nothing overwrites."""
-    record = RefusalRecord(
-        process=task.process,
-        node=task.node,
-        iteration=task.iteration,
-        organisation=task.organisation,
-        attempt=task.attempt,
-        code=code,
-        reason=reason,
-        evidence=evidence,
-        by=provenance(ctx),
-    )
-    write(ctx, keys.refusal(task.process, task.node, task.iteration, task.attempt), record)
-
-
-def _policy(ctx: Context, task: TaskRecord) -> Endorsement | None:
-    """Return whose endorsement a task needs; what it leaves behind needs the same."""
-    return ctx.endorsement(keys.task(task.process, task.node, task.iteration))
-
-
-def _estimator(task: TaskRecord, estimator: Estimator, signed: Signed) -> EstimatorRecord:
-    tree = estimator.tree
-    return EstimatorRecord(
-        process=task.process,
-        id=estimator.id,
-        digest=tree.digest,
-        iteration=task.iteration,
-        attempt=task.attempt,
-        organisation=task.organisation,
-        image=task.image,
-        n_nodes=tree.n_nodes,
-        depth=tree.depth,
-        bytes=len(tree.to_bytes()),
-        by=signed.by,
-    )
-
-
-def _members(members: Mapping[EstimatorId, Digest]) -> tuple[EnsembleMember, ...]:
-    return tuple(EnsembleMember(estimator_id, digest) for estimator_id, digest in members.items())
-
-
-def _signed(signed: Signed | None) -> Signed:
-    assert signed is not None  # noqa: S101
-    return signed
 
 
 def _digests(ids: Sequence[EstimatorId], values: Sequence[bytes | None]) -> Members:

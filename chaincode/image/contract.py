@@ -6,7 +6,6 @@ from typing import ClassVar
 from chaincode.common import (
     DEFAULT_PAGE,
     STAFF,
-    LedgerContract,
     Role,
     allow,
     caller_of,
@@ -16,6 +15,7 @@ from chaincode.common import (
     read,
     write,
 )
+from chaincode.image.rebuilds import EVENTS, Rebuilds
 from chaincode.shim import Context, evaluate, submit
 from protocol.agreement.image import Image, check_text
 from protocol.agreement.lifecycle import IMAGE, ImageState, ImageTransition
@@ -23,19 +23,24 @@ from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
 from protocol.ledger.common import History, Page, ReasonedProvenance
-from protocol.ledger.images import ImageNameRecord, ImageRecord
+from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.record import LedgerRecord
 
 
-class ImageContract(LedgerContract):
+class ImageContract(Rebuilds):
     """Image versions by name, each with its digests and its provenance."""
 
     name = "image"
     events: ClassVar[dict[str, str]] = {
         "ImageRegistered": "a version was registered: name, version, image_id, organisation",
         "ImageRetired": "a version was retired: name, version, organisation",
+        **EVENTS,
     }
-    values: ClassVar[dict[str, type[LedgerRecord]]] = {"image": ImageRecord, "imagename": ImageNameRecord}
+    values: ClassVar[dict[str, type[LedgerRecord]]] = {
+        "image": ImageRecord,
+        "imagename": ImageNameRecord,
+        "rebuild": RebuildRecord,
+    }
 
     @submit
     @allow(Role.DATA_SCIENTIST)

@@ -9,6 +9,7 @@ from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
+    check_rebuilt,
     find_progress,
     next_iteration,
     owner_of,
@@ -194,6 +195,7 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
     if change.kind is ChangeKind.IMAGE:
         planned = plan.image(min(change.iteration, plan.iterations - 1))
         image = usable_image(ctx, planned.name, subject["version"])
+        check_rebuilt(ctx, process, image)
         if image.pin.to_dict() != {name: subject[name] for name in image.pin.to_dict()}:
             raise StateError(
                 "IMAGE_PIN", f"{planned.name} {subject['version']} is registered with other digests"

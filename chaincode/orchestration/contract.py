@@ -13,6 +13,7 @@ from chaincode.orchestration.process import (
     ProcessProgress,
     check_collection,
     check_images,
+    check_images_rebuilt,
     check_initial_model,
     find_progress,
     next_iteration,
@@ -136,6 +137,7 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
         check_images(ctx, found.specification)
+        check_images_rebuilt(ctx, found)
         for organisation in sorted(found.record.accepted):
             digest = str(found.record.specification_digest)
             check_vouched(ctx, organisation, keys.process(process), digest)

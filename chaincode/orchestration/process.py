@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
-from chaincode.common.calls import image_record, model_members
+from chaincode.common.calls import image_rebuilds, image_record, model_members
 from chaincode.shim import Context, PeerError
 from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
@@ -15,6 +15,7 @@ from protocol.errors import AccessError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
 from protocol.ledger.common import Provenance
+from protocol.ledger.images import check_attested
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 
 
@@ -188,6 +189,25 @@ def check_images(ctx: Context, specification: Specification) -> None:
             raise StateError("IMAGE_PIN", f"the specification does not pin {name} {version}")
         if pin not in (None, found.pin):
             raise StateError("IMAGE_PIN", f"{name} {version} is pinned to other bytes than are registered")
+
+
+def check_rebuilt(ctx: Context, process: "Process", image: Image) -> None:
+    """Refuse an image that fewer organisations got from its source than the process asks for.
+
+    Asked when a process starts and when it changes its image, never of a single task: a statement that
+    somebody takes back later stops nobody.
+    """
+    needed = process.specification.image_attestations
+    if needed:
+        rebuilds = image_rebuilds(ctx, image.name, image.version)
+        check_attested(needed, image, rebuilds, process.plan.consortium)
+
+
+def check_images_rebuilt(ctx: Context, process: "Process") -> None:
+    """Check this of every image that a process starts with."""
+    steps = process.specification.steps
+    for name, version in sorted({(step.image_name, step.image_version) for step in steps}):
+        check_rebuilt(ctx, process, usable_image(ctx, name, version))
 
 
 def usable_image(ctx: Context, name: str, version: str) -> Image:

@@ -16,6 +16,7 @@ DEFINING = (
     "executor.ledger.errors",
     "executor.model.errors",
     "executor.process.errors",
+    "executor.replay.errors",
 )
 """Each of these defines the rows of its classes when it is loaded."""
 HEAD = """\

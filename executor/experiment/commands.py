@@ -94,6 +94,11 @@ def split(
     show_default=True,
     help="Classification trees, or regression trees on all features as in the authors' code.",
 )
+@click.option(
+    "--ledger",
+    is_flag=True,
+    help="On the network of this host, one seed, every task in a container; --quick is four nodes.",
+)
 @jobs_option
 @out_option
 @json_option
@@ -105,6 +110,7 @@ def paper(
     quick: bool,
     seeds: int,
     fit: str,
+    ledger: bool,
     jobs: int,
     out: Path | None,
     as_json: bool,
@@ -115,6 +121,11 @@ def paper(
     Three topologies on one set of trees per seed; the same trees under other rankings; every claim of the
     paper's section judged by the figures.
     """
+    if ledger:
+        from executor.experiment.paper_command import run_on_ledger  # noqa: PLC0415 - as above
+
+        run_on_ledger(data, quick=quick, jobs=jobs, as_json=as_json)
+        return
     from experiments import paper, paper_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.engine import pieces  # noqa: PLC0415

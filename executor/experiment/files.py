@@ -3,8 +3,9 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from executor.data.source import read_file
 from executor.errors import UsageError
 from executor.user_files import parse_json
 from experiments.data import LABEL, DataTable, Floats, Labels
-from experiments.split import split
+from experiments.split import Split, split
 from protocol.identifiers import parse_node
 
 IMBALANCE = 0.4
@@ -36,18 +37,28 @@ def write_files(table: DataTable, names: Sequence[str], seed: int, out: Path) ->
     """Split a table over nodes and write NODE.csv for each and test.csv; files of the same split are left."""
     if len(set(names)) != len(names) or TEST in names:
         raise UsageError("SPLIT_NODES", f"{', '.join(names)} names a node twice, or {TEST}")
-    wanted = {"source": table.source, "nodes": [parse_node(name) for name in names], "seed": seed}
+    for name in names:
+        parse_node(name)
+    wanted = {"source": table.source, "nodes": list(names), "seed": seed}
+    return write_split(lambda: split(table, len(names), seed, IMBALANCE), table.features, wanted, out)
+
+
+def write_split(
+    parts: Callable[[], Split], features: Sequence[str], wanted: dict[str, Any], out: Path
+) -> list[Path]:
+    """Write the files of a split under the names that `wanted` has, unless what is there is just that."""
+    names = wanted["nodes"]
     paths = [out / f"{name}.csv" for name in (*names, TEST)]
     if _note(out) == wanted and all(path.exists() for path in paths):
         return paths
     if out.exists() and _note(out) is None:
         raise UsageError("SPLIT_DIRECTORY", f"{out} is there and no earlier split made it")
-    parts = split(table, len(names), seed, IMBALANCE)
+    found = parts()
     out.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    for name, node in zip(names, parts.nodes, strict=True):
-        _write(work / f"{name}.csv", table.features, node.X, node.y)
-    _write(work / f"{TEST}.csv", table.features, parts.X_test, parts.y_test)
+    for name, node in zip(names, found.nodes, strict=True):
+        _write(work / f"{name}.csv", features, node.X, node.y)
+    _write(work / f"{TEST}.csv", features, found.X_test, found.y_test)
     (work / _NOTE).write_text(json.dumps(wanted))
     shutil.rmtree(out, ignore_errors=True)
     work.replace(out)

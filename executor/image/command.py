@@ -1,4 +1,4 @@
-"""`executor image`: build, publish, list, show, retire, verify."""
+"""`executor image`: build, publish, list, show, retire, attest, verify."""
 
 import json
 import sys
@@ -9,13 +9,15 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.engine import engine
-from executor.exits import OK, exit_code, json_option, reported, to_dict
+from executor.errors import IntegrityError
+from executor.exits import OK, exit_code, json_option, message, reported, to_dict
 from executor.image.build import NAME, build
 from executor.image.publish import ImagePublication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry
 from executor.image.verify import Verification, verify
 from executor.output import Progress, answer, echo, plain, table
+from executor.process.output import submitted
 from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
 
@@ -104,12 +106,17 @@ def show_command(reference: str, caller: Caller, as_json: bool) -> None:
     with caller.ledger() as ledger:
         record = ledger.images.get(name, version)
         history = list(ledger.images.history(name, version))
+        rebuilds = list(ledger.images.list_rebuilds(name, version))
     if as_json:
         shown = {**record.to_dict(), "history": [change.to_dict() for change in history]}
+        shown["rebuilds"] = [found.to_dict() for found in rebuilds]
         click.echo(json.dumps(shown))
         return
     echo(f"{name}:{version}")
     _print_image(record)
+    for found in rebuilds:
+        told = "the same id" if found.same else f"another id, {found.image_id}"
+        echo(f"  {'rebuilt':<12} {found.organisation} got {told} from source")
 
 
 @image.command("retire")
@@ -128,6 +135,40 @@ def retire_command(reference: str, reason: str, caller: Caller, as_json: bool) -
         return
     transaction = "" if record.retired is None else record.retired.tx
     echo(f"{name}:{version} retired, transaction {transaction}")
+
+
+@image.command("attest")
+@click.argument("reference", metavar="NAME:VERSION")
+@click.option("--force", is_flag=True, help="Build even if the image of these sources is there.")
+@_as_scientist
+@json_option
+@reported
+def attest_command(reference: str, force: bool, caller: Caller, as_json: bool) -> None:
+    """Build a version from these sources, and say on the ledger whether its id came out, or another.
+
+    Exits with 10 if another came out, after that is on the ledger.
+    """
+    name, version = Reference.versioned(reference)
+    with caller.ledger() as ledger, closing(engine()) as client, Progress() as progress:
+        registered = ledger.images.get(name, version).image
+        made = build(client, progress.say, tag=f"{NAME}:rebuilt", force=force)
+        mine = caller.network.msp_id(caller.organisation)
+        said = [found for found in ledger.images.list_rebuilds(name, version) if found.organisation == mine]
+        known = bool(said) and said[0].image_id == made.image_id
+        done = None if known else ledger.images.attest(name, version, made.image_id)
+    found = said[0] if done is None else done.answer
+    told = f"{name}:{version} is {'the same' if found.same else 'another image'} built from source here"
+    shown = {**found.to_dict(), "uncommitted": list(made.changed)}
+    if done is None:
+        answer(shown, lambda: f"{told}, as {mine} has said before", as_json=as_json)
+    else:
+        submitted(done, told, shown, as_json=as_json)
+    if not found.same:
+        problem = IntegrityError(
+            "IMAGE_MISMATCH", f"these sources give {made.image_id}, the ledger has {registered.image_id}"
+        )
+        echo(message(problem), err=True)
+        sys.exit(exit_code(problem))
 
 
 @image.command("verify")

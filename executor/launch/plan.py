@@ -6,6 +6,7 @@ from typing import Any
 from executor.data import Dataset
 from executor.image.check import check_image, check_local, evidence_of, obtain
 from executor.launch.session import NodeSession
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.sandbox.profile import Limits, Profile
 from protocol.agreement.image import Image
 from protocol.agreement.parameters import InitialModel
@@ -140,11 +141,11 @@ def _state(task: NextTask, session: NodeSession) -> bytes | None:
     if task.state is not None:
         return session.store.state(task.state)
     initial = task.context.parameters.initial_model
-    return None if initial is None else _initial_state(task.context, session, initial).to_bytes()
+    return None if initial is None else initial_state(task.context, session.ledger, initial).to_bytes()
 
 
-def _initial_state(context: TaskContext, session: NodeSession, initial: InitialModel) -> StateRecord:
+def initial_state(context: TaskContext, ledger: Ledger, initial: InitialModel) -> StateRecord:
     """Build the state a first task starts from when the process starts from a published model."""
-    trees = session.ledger.models.trees(initial.process, initial.node, used_by=context.process)
+    trees = ledger.models.trees(initial.process, initial.node, used_by=context.process)
     model = [shared.decode(context.limits) for shared in trees]
     return StateRecord.initial(context.task, context.parameters.agreed.seed, model)

@@ -65,7 +65,9 @@ class TaskRelay:
         offers = self._wait_for_offers() if self.context.synchronous else self._slots_now()
         ids = sorted({estimator_id for offer in offers for estimator_id in offer.ids})
         self.tell(f"GET, {len(ids)} estimators from {len(offers)} neighbours")
-        return SlotsAnswer(tuple(offers), Share(tuple(self._estimators(ids))).to_bytes())
+        return SlotsAnswer(
+            tuple(offers), Share(tuple(offered_estimators(self.ledger, self.context, ids))).to_bytes()
+        )
 
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         """Keep the state, then complete: the ledger must never name a state that is lost."""
@@ -119,27 +121,30 @@ class TaskRelay:
         found = self.ledger.execution.slots(self.id.process, self.id.node)
         return _by_sender(slot.offer for slot in found if slot.sender in self.context.neighbours)
 
-    def _estimators(self, ids: list[EstimatorId]) -> list[Estimator]:
-        """Fetch estimators by id; those of an initial model are with the model."""
-        found = self._decoded(self.ledger.execution.estimators(self.id.process, ids).estimators)
-        initial = self.context.parameters.initial_model
-        if len(found) < len(ids) and initial is not None:
-            trees = self.ledger.models.trees(initial.process, initial.node, used_by=self.id.process)
-            found = self._decoded(trees) | found
-        lost = [estimator_id for estimator_id in ids if estimator_id not in found]
-        if lost:
-            raise self._lost(lost)
-        return [found[estimator_id] for estimator_id in ids]
 
-    def _lost(self, ids: list[EstimatorId]) -> StateError:
-        """Say what became of trees that are offered and cannot be read: their digests outlive them."""
-        names = ", ".join(map(str, ids[:5]))
-        if self.ledger.execution.digests(self.id.process, ids).estimators:
-            return StateError("TREES_GONE", f"{names} is offered and no longer kept by the peers")
-        return StateError("ESTIMATOR_UNKNOWN", f"{names} is offered and not on the ledger")
+def offered_estimators(ledger: Ledger, context: TaskContext, ids: list[EstimatorId]) -> list[Estimator]:
+    """Fetch estimators by id; those of an initial model are with the model."""
+    found = _decoded(context, ledger.execution.estimators(context.process, ids).estimators)
+    initial = context.parameters.initial_model
+    if len(found) < len(ids) and initial is not None:
+        trees = ledger.models.trees(initial.process, initial.node, used_by=context.process)
+        found = _decoded(context, trees) | found
+    lost = [estimator_id for estimator_id in ids if estimator_id not in found]
+    if lost:
+        raise _lost(ledger, context, lost)
+    return [found[estimator_id] for estimator_id in ids]
 
-    def _decoded(self, estimators: Iterable[SharedEstimator]) -> dict[EstimatorId, Estimator]:
-        return {shared.id: shared.decode(self.context.limits) for shared in estimators}
+
+def _lost(ledger: Ledger, context: TaskContext, ids: list[EstimatorId]) -> StateError:
+    """Say what became of trees that are offered and cannot be read: their digests outlive them."""
+    names = ", ".join(map(str, ids[:5]))
+    if ledger.execution.digests(context.process, ids).estimators:
+        return StateError("TREES_GONE", f"{names} is offered and no longer kept by the peers")
+    return StateError("ESTIMATOR_UNKNOWN", f"{names} is offered and not on the ledger")
+
+
+def _decoded(context: TaskContext, estimators: Iterable[SharedEstimator]) -> dict[EstimatorId, Estimator]:
+    return {shared.id: shared.decode(context.limits) for shared in estimators}
 
 
 def _by_sender(offers: Iterable[Offer]) -> list[Offer]:

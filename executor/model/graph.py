@@ -5,7 +5,7 @@
 
 Of boosted estimators TreeEnsemble gives one sum each, (N x estimators), and before the division stands
 
-        -> Add the bases -> Sigmoid -> MatMul with the weights
+        -> Add the bases -> 1 / (1 + exp(-x)) -> MatMul with the weights
 
 Rows are compared as float32 values, as everywhere in this project, and leaves added in double. The operator
 is that of ai.onnx.ml 5, the first whose output is not rounded to float32; where a missing value goes is said
@@ -84,26 +84,30 @@ def _is_boosted(model: Model) -> bool:
 
 def _tree_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any], list[Any]]:
     """Add up what single trees say, each with its weight in its leaves."""
-    parts = _Arrays()
+    parts = Arrays()
     for estimator, weight in zip(model.ensemble, weights, strict=True):
         value = estimator.tree.value
         number = value if model.voting.vote == "mean" else (value > 0.5).astype(np.float64)
         parts.add(estimator.tree, weight * number, 0)
-    return [_trees_node(parts, 1, "sums")], []
+    return [trees_node(parts, 1, "sums")], []
 
 
 def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any], list[Any]]:
     """Give each boosted estimator a sum of its own, make it a probability, and add those up by weight."""
-    parts, bases = _Arrays(), []
+    parts, bases = Arrays(), []
     for target, estimator in enumerate(model.ensemble):
         if not isinstance(estimator.tree, Boosted):
             raise ModelError("MODEL_EXPORT", "the model has estimators of several kinds")
         parts.add(estimator.tree, estimator.tree.value, target)
         bases.append(estimator.tree.base)
     nodes = [
-        _trees_node(parts, len(bases), "corrections"),
+        trees_node(parts, len(bases), "corrections"),
         helper.make_node("Add", ["corrections", "bases"], ["log_odds"]),
-        helper.make_node("Sigmoid", ["log_odds"], ["probabilities"]),
+        # Not Sigmoid: ONNX Runtime's is an approximation.
+        helper.make_node("Neg", ["log_odds"], ["negated"]),
+        helper.make_node("Exp", ["negated"], ["odds_against"]),
+        helper.make_node("Add", ["odds_against", "one"], ["odds_of_both"]),
+        helper.make_node("Div", ["one", "odds_of_both"], ["probabilities"]),
     ]
     counted = "probabilities"
     if model.voting.vote != "mean":
@@ -114,10 +118,11 @@ def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any]
         counted = "votes"
     nodes.append(helper.make_node("MatMul", [counted, "weights"], ["sums"]))
     constants = {"bases": np.array([bases]), "weights": weights[:, None], "half": np.array(0.5)}
+    constants["one"] = np.array(1.0)
     return nodes, [numpy_helper.from_array(array, name) for name, array in constants.items()]
 
 
-def _trees_node(parts: "_Arrays", targets: int, output: str) -> Any:
+def trees_node(parts: "Arrays", targets: int, output: str) -> Any:
     """Return the operator with internal nodes and leaves in arrays of their own, as it wants them."""
     return helper.make_node(
         "TreeEnsemble",
@@ -141,7 +146,7 @@ def _trees_node(parts: "_Arrays", targets: int, output: str) -> Any:
     )
 
 
-class _Arrays:
+class Arrays:
     """The operator's arrays, filled tree by tree."""
 
     def __init__(self) -> None:

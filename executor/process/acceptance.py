@@ -55,6 +55,8 @@ def summary(specification: Specification) -> Iterator[str]:
     yield f"rules          a task may take {specification.task_seconds} s; left out by majority after"
     yield f"               {specification.silence_seconds} s of silence; aborted by {specification.abort};"
     yield f"               {specification.change_quota} changes may be asked for by each organisation"
+    if specification.image_attestations:
+        yield f"               {specification.image_attestations} organisations rebuild each image first"
     yield f"digest         {specification.digest}"
 
 

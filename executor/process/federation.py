@@ -36,6 +36,7 @@ _AS_THEY_ARE = (
     "confidential",
     "confidential_blocks",
     "change_quota",
+    "image_attestations",
 )
 
 

@@ -104,14 +104,25 @@ build_python_base() {
     command -v debootstrap >/dev/null || install_debian "debootstrap, for the Python base image" debootstrap
     work=$(mktemp -d "$CACHE/.debootstrap.XXXXXX")
     quietly debootstrap debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
-      "$DEBIAN_SUITE" "$work/root" ||
+      "$DEBIAN_SUITE" "$work/root" ${ATTESTREE_DEBIAN_MIRROR:+"$ATTESTREE_DEBIAN_MIRROR"} ||
       die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
     tar -C "$work/root" --numeric-owner -czf "$work/image.tar.gz" .
     mv "$work/image.tar.gz" "$archive"
     rm -rf "$work"
+    compare_with_lock "$archive"
   fi
   quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$image"
+}
+
+# compare_with_lock ARCHIVE: says whether a base has the locked packages; with others, images get other ids than elsewhere.
+compare_with_lock() {
+  local lock found=$CACHE/debian.differences
+  lock=$ROOT/network/debian-$(uname -m).lock
+  [ -f "$lock" ] || return 0
+  python3 "$ROOT/network/lib/debian_lock.py" "$1" "$lock" >"$found" ||
+    say "python base: other Debian packages than are locked, so images get other ids than elsewhere; $found lists them," \
+      "and ATTESTREE_DEBIAN_MIRROR may name a mirror of the day that has the locked ones"
 }
 
 # wheels PART: prints a directory with every locked wheel of requirements/PART.txt for the images' Python.

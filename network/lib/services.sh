@@ -54,7 +54,8 @@ own_volumes() {
 }
 
 # A simulation that waits for a chaincode service to register holds the state against commits, so the wait is short: a
-# service that vanished without a word would otherwise stop the peer for five minutes.
+# service that vanished without a word would otherwise stop the peer for five minutes. With bft a peer hears from every
+# orderer how far the chain is, and takes its blocks from another where its own falls behind by five seconds and not thirty.
 write_peer_environment() { # ORG
   local org=$1 target
   target=$(org_dir "$org")/peer/service.env
@@ -81,6 +82,7 @@ CORE_PEER_GOSSIP_RECONNECTINTERVAL=2s
 CORE_PEER_GOSSIP_STATE_ENABLED=false
 CORE_PEER_GOSSIP_PVTDATA_SKIPPULLINGINVALIDTRANSACTIONSDURINGCOMMIT=true
 CORE_PEER_GOSSIP_PVTDATA_PULLRETRYTHRESHOLD=3s
+CORE_PEER_DELIVERYCLIENT_BLOCKCENSORSHIPTIMEOUTKEY=5s
 CORE_OPERATIONS_LISTENADDRESS=127.0.0.1:9443
 CORE_METRICS_PROVIDER=disabled
 CORE_VM_ENDPOINT=

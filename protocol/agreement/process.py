@@ -1,8 +1,9 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
 Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
-that of `change_quota`, which came later and is left out), so equal agreements have equal digests. Version 1
-is read as it was written, with the defaults of version 2 for what it could not say.
+those of `estimator_kind`, `change_quota` and `image_attestations`, which came later and are left out), so
+that equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2
+for what it could not say.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,6 +70,8 @@ class Specification:
     """Of which kind the estimators are."""
     change_quota: int = MAX_CHANGES
     """How many changes of the running process each organisation may ask for."""
+    image_attestations: int = 0
+    """How many organisations have to get each image from its source before it runs."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -93,6 +96,7 @@ class Specification:
             found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
             _estimator_kind(found.get("estimator_kind", TREE)),
             found.whole("change_quota", 1, MAX_CHANGES, MAX_CHANGES),
+            found.whole("image_attestations", 0, MAX_ORGANISATIONS, 0),
         )
         specification.check()
         return specification
@@ -109,6 +113,8 @@ class Specification:
         for node, organisation in self.nodes.items():
             if organisation not in self.organisations:
                 raise ProcessError("PROCESS_NODES", f"{organisation} of {node} is not in the consortium")
+        if self.image_attestations > len(self.organisations):
+            raise ProcessError("PROCESS_VALUE", "image_attestations is more than there are organisations")
         if self.confidential_blocks and not self.confidential:
             raise ProcessError("PROCESS_VALUE", "confidential_blocks is for a confidential process")
         _check_steps(self.steps, self.iterations)
@@ -204,6 +210,8 @@ class Specification:
             record["estimator_kind"] = self.estimator_kind
         if self.change_quota != MAX_CHANGES:
             record["change_quota"] = self.change_quota
+        if self.image_attestations:
+            record["image_attestations"] = self.image_attestations
         return record
 
     def to_bytes(self) -> bytes:
@@ -229,6 +237,7 @@ _SECOND = (
     "estimator_format",
     "estimator_kind",
     "change_quota",
+    "image_attestations",
 )
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""

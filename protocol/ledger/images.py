@@ -1,11 +1,14 @@
 """What the image chaincode stores and answers."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import ImageState
-from protocol.ledger.common import Provenance, ReasonedProvenance
+from protocol.digest import Digest
+from protocol.errors import StateError
+from protocol.ledger.common import ImageVersion, Provenance, ReasonedProvenance
 from protocol.ledger.record import LedgerRecord
 
 
@@ -30,3 +33,33 @@ class ImageRecord(LedgerRecord):
     status: Annotated[ImageState, "whether it may start new tasks"]
     registered: Annotated[Provenance, "who registered it"]
     retired: Annotated[ReasonedProvenance | None, "who retired it, and why"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildRecord(LedgerRecord):
+    """What an organisation got that built an image version from its source by itself."""
+
+    versioned: ClassVar[bool] = True
+
+    image: Annotated[ImageVersion, "which version of which image"]
+    organisation: Annotated[str, "the MSP id of who built it"]
+    image_id: Annotated[Digest, "the image id that came out"]
+    same: Annotated[bool, "whether that is the registered one"]
+    by: Annotated[Provenance, "who said so"]
+
+
+def check_attested(
+    needed: int, image: Image, rebuilds: Iterable[RebuildRecord], consortium: Collection[str]
+) -> None:
+    """Return if so many organisations of a consortium say that the source gives this image."""
+    same = {
+        found.organisation
+        for found in rebuilds
+        if found.image_id == image.image_id and found.organisation in consortium
+    }
+    if len(same) < needed:
+        who = ", ".join(sorted(same)) or "nobody"
+        raise StateError(
+            "IMAGE_UNATTESTED",
+            f"{who} got the id of {image.name} {image.version} from its source, and {needed} have to",
+        )

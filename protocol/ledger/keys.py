@@ -49,6 +49,11 @@ def imagename(name: str) -> str:
     return _build("imagename", name)
 
 
+def rebuild(name: str, version: str, organisation: str) -> str:
+    """The key of what an organisation got when it built an image version from its source."""
+    return _build("rebuild", name, version, organisation)
+
+
 def process(process: str) -> str:
     """The key of a process."""
     return _build("process", process)
@@ -313,6 +318,7 @@ _KIND_OF_PART = {
 KINDS: dict[str, tuple[str, ...]] = {
     "image": ("name", "version"),
     "imagename": ("name",),
+    "rebuild": ("name", "version", "organisation"),
     "process": ("process",),
     "acceptance": ("process", "organisation"),
     "asks": ("process", "organisation"),

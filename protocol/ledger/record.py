@@ -66,6 +66,14 @@ class _Field(NamedTuple):
     absent: bool
 
 
+class _Layout(NamedTuple):
+    """What is known of a class of records, found out once: a page has thousands of them."""
+
+    fields: tuple[_Field, ...]
+    needed: frozenset[str]
+    optional: frozenset[str]
+
+
 class LedgerRecord:
     """What a chaincode stores or answers."""
 
@@ -77,18 +85,15 @@ class LedgerRecord:
     def from_dict(cls, record: Any) -> Self:
         """Accept an object with exactly the fields of this record, each of its type."""
         layout = _layout(cls)
-        needed = [field.name for field in layout if not field.absent]
-        if cls.versioned:
-            needed.append("version")
-        found = Fields(record, cls.__name__, needed, [field.name for field in layout if field.absent])
+        found = Fields(record, cls.__name__, layout.needed, layout.optional)
         if cls.versioned:
             found.version(VERSION)
-        return cls(**{field.name: _read(cls, field, found.get(field.name, None)) for field in layout})
+        return cls(**{field.name: _read(cls, field, found.get(field.name, None)) for field in layout.fields})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object as it is stored and sent."""
         record: dict[str, Any] = {"version": VERSION} if self.versioned else {}
-        for field in _layout(type(self)):
+        for field in _layout(type(self)).fields:
             value = getattr(self, field.name)
             if value is not None or not field.absent:
                 record[field.name] = field.codec.write(value)
@@ -102,13 +107,13 @@ class LedgerRecord:
             Description(
                 field.name, field.codec.text + (", may be absent" if field.absent else ""), field.meaning
             )
-            for field in _layout(cls)
+            for field in _layout(cls).fields
         ]
 
     @classmethod
     def parts(cls) -> "list[type[LedgerRecord]]":
         """Return the records that fields of this one hold, in the order of the class."""
-        return [field.codec.record for field in _layout(cls) if field.codec.record is not None]
+        return [field.codec.record for field in _layout(cls).fields if field.codec.record is not None]
 
 
 def _read(cls: type, field: _Field, value: Any) -> Any:
@@ -124,12 +129,17 @@ class _WrongTypeError(Exception):
     """A value is not of the type that its field has."""
 
 
-_LAYOUTS: dict[type, tuple[_Field, ...]] = {}
+_LAYOUTS: dict[type, _Layout] = {}
 
 
-def _layout(cls: type[LedgerRecord]) -> tuple[_Field, ...]:
+def _layout(cls: type[LedgerRecord]) -> _Layout:
     if cls not in _LAYOUTS:
-        _LAYOUTS[cls] = tuple(_fields_of(cls))
+        found = tuple(_fields_of(cls))
+        optional = frozenset(field.name for field in found if field.absent)
+        needed = {field.name for field in found} - optional
+        if cls.versioned:
+            needed.add("version")
+        _LAYOUTS[cls] = _Layout(found, frozenset(needed), optional)
     return _LAYOUTS[cls]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 import pytest
-from support.channel import IMAGE, Member, admin1, register, scientist1, specification, unique
+from support.channel import DIGESTS, IMAGE, Member, admin1, register, scientist1, specification, unique
 from support.commands import done, here, printed
 from support.federation import nodes_of
 from support.network import PROJECT, ROOT, run
@@ -64,6 +64,7 @@ def audited(network: None) -> Audited:
         _submit(player, player.call_complete())
     for player in players:
         _submit(player, player.call_publish())
+    Member("org2", "auditor").submit("image", "Attest", IMAGE, version, DIGESTS[5])
     Member("org3", "auditor").submit(EXECUTION, "Challenge", name, members[0].identity, 0, [], "a test")
     for verb in ("Grant", "Revoke"):
         admin1.submit("model", verb, name, members[0].identity, "Org3MSP")

@@ -88,6 +88,9 @@ def live_images(life: Life, versions: tuple[str, str]) -> None:
     for version in versions:
         record = (IMAGE, version, DIGESTS[1], DIGESTS[2], REPOSITORY, "ein Prüfstück")
         life.submit(scientist1, "image", "Register", *record)
+    life.submit(auditor1, "image", "Attest", IMAGE, versions[0], DIGESTS[5])
+    life.ask(auditor1, "image", "ListRebuilds", IMAGE, versions[0])
+    life.ask(auditor1, "image", "RebuildHistory", IMAGE, versions[0], "Org1MSP")
     life.ask(auditor1, "image", "Get", IMAGE, versions[0])
     life.ask(auditor1, "image", "List", "Org1MSP", 5, "")
     life.ask(auditor1, "image", "History", IMAGE, versions[0])

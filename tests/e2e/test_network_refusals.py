@@ -34,6 +34,7 @@ def running(network: None) -> dict[str, str]:
         ("network/up.sh", "--orgs", "many"),
         ("network/up.sh", "--orgs"),
         ("network/up.sh", "--orderers", "2"),
+        ("network/up.sh", "--nodes", "201"),
         ("network/up.sh", "--orderers", "4"),
         ("network/up.sh", "--consensus", "bft", "--orderers", "3"),
         ("network/up.sh", "--consensus", "solo"),
@@ -64,7 +65,7 @@ def test_wrong_usage_is_refused(running: dict[str, str], command: tuple[str, ...
 
 
 def test_another_size_is_refused() -> None:
-    ran = run("network/up.sh", "--orgs", "3")
+    ran = run("network/up.sh", "--orgs", "3", "--nodes", "200")
     assert ran.returncode == WRONG_STATE
     assert "--fresh" in ran.stderr
 

@@ -17,19 +17,20 @@ SERVICES = 10
 
 
 @contextmanager
-def own_network(name: str, *, interrupted_at: str = "") -> Iterator[Network]:
+def own_network(name: str, *size: str, interrupted_at: str = "") -> Iterator[Network]:
     """Start a network, which may be interrupted when it announces a step, and remove it in the end.
 
     Meanwhile it is the one that commands and scripts speak to; members (support.channel) keep to the other.
     """
+    size = size or SIZE
     with free_ports() as ports, pytest.MonkeyPatch.context() as patched:
         patched.setenv("ATTESTREE_PROJECT", f"{PROJECT}-{name}")
         patched.setenv("ATTESTREE_PORTS", ports)
         patched.delenv("ATTESTREE_STATE", raising=False)
         try:
             if interrupted_at:
-                _interrupt_at(interrupted_at, "network/up.sh", *SIZE)
-            done("network/up.sh", *SIZE)
+                _interrupt_at(interrupted_at, "network/up.sh", *size)
+            done("network/up.sh", *size)
             yield Network.load()
         finally:
             done("network/down.sh", "--purge")

@@ -8,7 +8,7 @@ from typing import Any
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
-from executor.audit.replay import agreements, challenges, models, results, selection, shares, tasks
+from executor.audit.replay import agreements, challenges, models, rebuilds, results, selection, shares, tasks
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -25,6 +25,7 @@ SENTENCES = {
     **results.SENTENCES,
     **models.SENTENCES,
     **challenges.SENTENCES,
+    **rebuilds.SENTENCES,
 }
 
 Rule = Callable[[Findings, View, Written], None]
@@ -36,6 +37,7 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     results.RULES,
     models.RULES,
     challenges.RULES,
+    rebuilds.RULES,
 )
 RULES = {kind: tuple(rule for room in _ROOMS for rule in room.get(kind, ())) for kind in KINDS}
 """By kind of key, what is asked of its records."""

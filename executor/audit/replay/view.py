@@ -36,7 +36,7 @@ from protocol.ledger.estimators import (
     TreeRecord,
     TwinRecord,
 )
-from protocol.ledger.images import ImageNameRecord, ImageRecord
+from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
@@ -61,6 +61,7 @@ MAX_RECORD_BYTES = 8 << 20
 KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "image": (IMAGE, ImageRecord),
     "imagename": (IMAGE, ImageNameRecord),
+    "rebuild": (IMAGE, RebuildRecord),
     "process": (ORCHESTRATION, ProcessRecord),
     "progress": (ORCHESTRATION, ProgressRecord),
     "acceptance": (ORCHESTRATION, AcceptanceRecord),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from executor.ledger.chaincodes.proxy import Proxy, Submitted
 from protocol.digest import Digest
 from protocol.ledger.common import HistoryEntry
-from protocol.ledger.images import ImageRecord
+from protocol.ledger.images import ImageRecord, RebuildRecord
 
 
 class Images(Proxy):
@@ -38,6 +38,20 @@ class Images(Proxy):
         return self._submit(
             ImageRecord, "Register", name, version, manifest_digest, image_id, repository, description
         )
+
+    def attest(self, name: str, version: str, image_id: Digest) -> Submitted[RebuildRecord]:
+        """Say which image id the source of a version gave the caller's organisation."""
+        return self._submit(RebuildRecord, "Attest", name, version, image_id)
+
+    def list_rebuilds(self, name: str, version: str) -> Iterator[RebuildRecord]:
+        """Iterate over what organisations got that built a version from its source."""
+        return self._agreed_items(RebuildRecord, "ListRebuilds", name, version)
+
+    def rebuild_history(
+        self, name: str, version: str, organisation: str
+    ) -> Iterator[HistoryEntry[RebuildRecord]]:
+        """Iterate over what an organisation (MSP id) has said of a version, newest first."""
+        return self._history(RebuildRecord, "RebuildHistory", name, version, organisation)
 
     def retire(self, name: str, version: str, reason: str = "") -> Submitted[ImageRecord]:
         """Retire a version of the caller's organisation: it starts no new tasks."""

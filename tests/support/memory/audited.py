@@ -15,7 +15,7 @@ from protocol.trees.share import Share
 from protocol.trees.tree import Tree
 from support.memory import blocks
 from support.memory.federation import LIMITS, MODEL, Federation, Player
-from support.memory.scenario import SPECIFICATION, changed
+from support.memory.scenario import DIGESTS, IMAGE, SPECIFICATION, changed
 
 N_NEW, N_SHARE = 2, 1
 SPEC = changed("steps", 0, "iterations", 2)
@@ -90,6 +90,7 @@ def audited():
     _race(federation)
     federation.play(1)
     _challenge(federation)
+    federation.auditor2.submit("image", "Attest", *IMAGE, DIGESTS[2])
     first.publish()
     second.publish()
     federation.admin1.submit(MODEL, "Grant", PROCESS, first.node, "Org3MSP")

@@ -126,6 +126,7 @@ class Story:
         """Register and retire images; propose two processes, give one up, start and change the other."""
         tell, name, found = self.tell, self.process, self.federation
         tell(found.scientist1, "images", "register", NAME, "2.0.0", DIGEST, MANIFEST, REPOSITORY, "words")
+        tell(found.scientist2, "images", "attest", NAME, "2.0.0", MANIFEST)
         tell(found.scientist1, "orchestration", "create", changed("process", "fraud-2027", base=TWO_ROUNDS))
         tell(found.admin2, "orchestration", "abort", "fraud-2027", "why")
         for member in (found.admin1, found.scientist2):
@@ -196,7 +197,13 @@ class Story:
         """Ask everything that can be asked."""
         name, task = self.process, self.task("node01")
         questions: dict[str, dict[str, tuple[Any, ...]]] = {
-            "images": {"get": (NAME, "2.0.0"), "list": ("Org1MSP",), "history": (NAME, "2.0.0")},
+            "images": {
+                "get": (NAME, "2.0.0"),
+                "list": ("Org1MSP",),
+                "history": (NAME, "2.0.0"),
+                "list_rebuilds": (NAME, "2.0.0"),
+                "rebuild_history": (NAME, "2.0.0", "Org2MSP"),
+            },
             "orchestration": {
                 "get": (name,),
                 "list": ("completed",),

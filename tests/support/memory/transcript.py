@@ -51,8 +51,11 @@ def propose(peer):
     repository = "registry.example:5000/attestree/learner"
     peer.endorse(scientist, "image", "Register", IMAGE[0], "2", DIGESTS[1], DIGESTS[2], repository)
     peer.endorse(scientist, "image", "Retire", *IMAGE)
-    for function in ("Get", "History"):
+    peer.endorse(scientist, "image", "Attest", *IMAGE, DIGESTS[2])
+    scientist.submit("image", "Attest", *IMAGE, DIGESTS[2])
+    for function in ("Get", "History", "ListRebuilds"):
         peer.endorse(scientist, "image", function, *IMAGE)
+    peer.endorse(scientist, "image", "RebuildHistory", *IMAGE, "Org1MSP")
     peer.endorse(scientist, "image", "List")
     peer.endorse(scientist, ORCHESTRATION, "Create", changed("process", "second"))
     peer.endorse(admin, ORCHESTRATION, "Accept", P)

@@ -160,6 +160,13 @@ def without_consent(_):
     return player.member.code(*player.call_open(0))
 
 
+def start_what_nobody_rebuilt(federation):
+    federation.create(changed("image_attestations", 2) | {"process": "rebuilt"})
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit("orchestration", "Accept", "rebuilt")
+    return federation.admin1.code("orchestration", "Start", "rebuilt")
+
+
 def let_leave(*nodes):
     def act(federation):
         for node in nodes:
@@ -309,6 +316,14 @@ TRIGGERS = {
             changed("steps", 0, "image", "image_id", DIGESTS[9]) | {"process": "other"},
         ),
     ),
+    "IMAGE_REBUILT": (
+        "running",
+        after(
+            lambda federation: federation.auditor2.submit("image", "Attest", *IMAGE, DIGESTS[2]),
+            lambda federation: federation.auditor2.code("image", "Attest", *IMAGE, DIGESTS[2]),
+        ),
+    ),
+    "IMAGE_UNATTESTED": ("running", start_what_nobody_rebuilt),
     "PROCESS_UNKNOWN": ("running", process("Get", of="absent")),
     "PROCESS_EXISTS": (
         "running",
@@ -340,6 +355,7 @@ TRIGGERS = {
     "RECORD_UNVOUCHED": ("opened", task_without_a_mark),
     "PROCESS_COLLECTION": ("running", create_for_a_minority),
     "TREES_CONFIDENTIAL": ("running", share_as_an_argument),
+    "HISTORY_DEPTH": ("running", process("History", 10, "1000", who="auditor1")),
     "TREES_GONE": ("running", tree_whose_time_is_over),
     "TASK_EXPIRED": ("opened", lambda player: player.share_code(time=player.federation.time + LATE)),
     "TASK_NOT_EXPIRED": ("opened", lambda player: player.member.code(EXECUTION, "Expire", P, "node01", 0)),

@@ -43,6 +43,7 @@ def played():
     player.publish()
     federation.admin1.submit(MODEL, "Grant", process, "node01", "Org3MSP")
     federation.start_from("node01", "second")
+    federation.scientist1.submit("image", "Attest", *IMAGE, DIGESTS[2])
     federation.scientist1.submit("image", "Retire", *IMAGE, "old")
     return federation
 
@@ -63,7 +64,13 @@ def calls(federation):
     """A question to every function that reads."""
     process, estimator = federation.process, "node01/0000"
     return {
-        "image": {"Get": IMAGE, "List": (), "History": IMAGE},
+        "image": {
+            "Get": IMAGE,
+            "List": (),
+            "History": IMAGE,
+            "ListRebuilds": IMAGE,
+            "RebuildHistory": (*IMAGE, "Org1MSP"),
+        },
         "orchestration": {
             "Get": (process,),
             "List": (),

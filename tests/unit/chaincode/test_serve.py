@@ -1,5 +1,6 @@
 """The service as its container runs it: configuration, health check, signals."""
 
+import gc
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import pytest
 from chaincode import health
 from chaincode.registry import CONTRACTS, contract
 from chaincode.serve import main
+from chaincode.service import freeze
 from chaincode.settings import ServiceSettings, SettingsError
 
 WAIT = 150
@@ -149,3 +151,12 @@ def own_address():
     with socket.socket() as probe:
         probe.bind((host, 0))
         return f"{host}:{probe.getsockname()[1]}"
+
+
+def test_what_the_service_is_made_of_is_walked_through_by_no_garbage_collection():
+    freeze()
+    try:
+        assert gc.get_freeze_count() > 10_000
+        assert len(gc.get_objects()) < 1_000
+    finally:
+        gc.unfreeze()

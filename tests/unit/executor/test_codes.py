@@ -11,7 +11,8 @@ import pytest
 import executor.audit.errors
 import executor.ledger.errors
 import executor.model.errors
-import executor.process.errors  # noqa: F401
+import executor.process.errors
+import executor.replay.errors  # noqa: F401
 from docs.generator.repository import ROOT
 from executor.ledger.gateway import errors as gateway
 from protocol.errors import TABLE, AttestreeError, StateError, TreeError, define, defined

@@ -14,6 +14,7 @@ DIGEST = "sha256:" + 64 * "0"
 BUILT = [
     (keys.image("attestree/learner", "1.0.0"), "image~attestree/learner~1.0.0"),
     (keys.imagename("attestree/learner"), "imagename~attestree/learner"),
+    (keys.rebuild("a/b", "1", "Org1MSP"), "rebuild~a/b~1~Org1MSP"),
     (keys.process("p1"), "process~p1"),
     (keys.acceptance("p1", "Org1MSP"), "acceptance~p1~Org1MSP"),
     (keys.asks("p1", "Org1MSP"), "asks~p1~Org1MSP"),

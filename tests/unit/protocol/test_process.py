@@ -130,6 +130,8 @@ def test_equal_agreements_have_equal_bytes_and_others_do_not():
         (changed("silence_seconds", 31_622_401), "PROCESS_VALUE"),
         (changed("silence_seconds", "60"), "PROCESS_VALUE"),
         (changed("change_quota", 0), "PROCESS_VALUE"),
+        (changed("image_attestations", 99), "PROCESS_VALUE"),
+        (changed("image_attestations", -1), "PROCESS_VALUE"),
         (changed("change_quota", 1_001), "PROCESS_VALUE"),
         (changed("abort", "nobody"), "PROCESS_VALUE"),
         (changed("abort", ["any"]), "PROCESS_VALUE"),
@@ -292,7 +294,8 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 
 def test_the_documented_fields_are_those_of_the_code():
     text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
-    record = Specification.from_dict(changed("change_quota", 3) | {"estimator_kind": "boosted"}).to_dict()
+    made = changed("change_quota", 3) | {"image_attestations": 1, "estimator_kind": "boosted"}
+    record = Specification.from_dict(made).to_dict()
     for title, fields in (
         ("Specification", record),
         ("Step", record["steps"][0]),

@@ -173,6 +173,7 @@ def test_trees_are_fetched_to_the_last():
 FOR_INFORMATION = {
     ("image", "List"),
     ("image", "History"),
+    ("image", "RebuildHistory"),
     ("orchestration", "List"),
     ("orchestration", "History"),
     ("orchestration", "ProgressHistory"),

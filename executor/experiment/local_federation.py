@@ -1,0 +1,131 @@
+"""A process that all organisations of this host's network run together, from the proposal to the models."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from executor.caller import Caller
+from executor.errors import TaskError
+from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.follow import wait_until
+from executor.network import Network
+from executor.process.federation import load
+from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.process import Specification
+from protocol.errors import StateError
+
+SCIENTIST = "data-scientist"
+SECONDS_TO_HEAR = 60
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LocalFederation:
+    """The organisations of this host's network, each with its own identities, as on hosts of their own."""
+
+    network: Network
+    organisations: Sequence[str]
+    folder: Path
+
+    def publish(self, name: str) -> str:
+        """Build the learner image from these sources, put it on the ledger, and return NAME:VERSION."""
+        _answer("image", "build")
+        return f"{name}:{_answer('image', 'publish', name)['version']}"
+
+    def audit(self, process: str) -> bool:
+        """Have the last organisation's auditor check everything since the first block."""
+        return bool(
+            _answer("audit", "process", process, "--organisation", self.organisations[-1])["verified"]
+        )
+
+    def agree(self, content: Mapping[str, Any], say: Say) -> Specification:
+        """Propose, accept and start what a federation file has; what is done already is left alone."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / f"{content['process']}.json"
+        file.write_text(json.dumps(content))
+        first, *_ = self.organisations
+        with self.ledger(first, SCIENTIST) as ledger:
+            images = ledger.images
+            agreed = load(file).specification.pinned(lambda *name: images.get(*name).image.pin)
+            state = _state(ledger, agreed.process)
+            if state is None:
+                ledger.orchestration.create(agreed.to_dict())
+                say(f"{agreed.process} is proposed")
+            if state in (None, ProcessState.PROPOSED):
+                for organisation in self.organisations:
+                    self._accept(organisation, agreed)
+                _wait(
+                    ledger, agreed.process, lambda: ledger.orchestration.status(agreed.process).missing == ()
+                )
+                ledger.orchestration.start(agreed.process)
+                say(f"{agreed.process} is accepted by all and started")
+        return agreed
+
+    def launch(self, process: str, data: str) -> list[dict[str, Any]]:
+        """Have every organisation work for all its nodes until the process is complete; returns the tasks."""
+        command = ("launch", "--process", process, "--all-local", "--until-complete", "--data", data)
+        with ExitStack() as stack:
+            running = [
+                stack.enter_context(_executor(*command, "--organisation", organisation))
+                for organisation in self.organisations
+            ]
+            reports = [report for child in running for report in _ended(child)["nodes"]]
+        return [task for report in reports for task in report["rounds"]]
+
+    def ledger(self, organisation: str, identity: str) -> Ledger:
+        """Open the ledger as one of the organisation's identities."""
+        return Caller(self.network, organisation, identity).ledger()
+
+    def _accept(self, organisation: str, agreed: Specification) -> None:
+        with self.ledger(organisation, SCIENTIST) as ledger:
+            _wait(ledger, agreed.process, lambda: _state(ledger, agreed.process) is not None)
+            if self.network.msp_id(organisation) in ledger.orchestration.status(agreed.process).missing:
+                ledger.orchestration.accept(agreed.process, agreed.digest)
+
+
+def _state(ledger: Ledger, process: str) -> ProcessState | None:
+    """Return where a process stands, None if the peer has not heard of it."""
+    try:
+        return ledger.orchestration.status(process).status
+    except StateError as error:
+        if error.code != "PROCESS_UNKNOWN":
+            raise
+        return None
+
+
+def _wait(ledger: Ledger, process: str, check: Callable[[], bool]) -> None:
+    wait_until(ledger, process, lambda: check() or None, SECONDS_TO_HEAR)
+
+
+def _answer(*arguments: str) -> dict[str, Any]:
+    with _executor(*arguments) as child:
+        return _ended(child)
+
+
+@contextmanager
+def _executor(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command of ours in a process of its own, which ends when the block is left."""
+    program = [sys.executable, "-c", "import sys; from executor.cli import main; sys.exit(main())"]
+    command = [*program, *arguments, "--json"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.terminate()
+
+
+def _ended(child: "subprocess.Popen[str]") -> dict[str, Any]:
+    """Return what a command printed, once it has done its work."""
+    printed, _ = child.communicate()
+    if child.returncode != 0:
+        words = " ".join(str(word) for word in child.args[3:6]) if isinstance(child.args, list) else ""
+        raise TaskError(
+            "FEDERATION_LAUNCH", f"`executor {words}` ended with {child.returncode}: {printed[-400:]}"
+        )
+    return dict(json.loads(printed))

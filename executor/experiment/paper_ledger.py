@@ -1,0 +1,195 @@
+"""The paper's experiment on the ledger: every task in a container, every result and model on the chain.
+
+1. The paper's split is written as one file per node of the network.
+2. For each topology the organisations agree on a process and run it to its end.
+3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
+4. Models are read from the chain, and measured as the paper does.
+
+A process has its name from what it depends on, so that an interrupted run goes on where it was.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from executor.errors import UsageError
+from executor.experiment.files import write_split
+from executor.experiment.local_federation import LocalFederation
+from executor.model.content import fetch
+from executor.network import Network
+from experiments import paper
+from experiments.data import LABEL, DataTable
+from experiments.engine import Case, Engine
+from experiments.metrics import RunOutcome
+from experiments.split import IMBALANCE, PAPER_SEED, Split, split
+from learning.ensemble import Ensemble
+from learning.fit_cache import FitCache
+from learning.options import to_options
+from learning.simulator import Simulation
+from protocol.digest import Digest
+from protocol.task.result import ensemble_digest
+
+SEED = 0
+LEARNER = "attestree/learner"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """How much of the experiment is run."""
+
+    nodes: int = 20
+    iterations: int = 4
+
+
+FULL = Instance()
+QUICK = Instance(nodes=4, iterations=2)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place at which chain and simulator are not the same."""
+
+    topology: str
+    node: str
+    iteration: int
+
+
+@dataclass
+class LedgerRun:
+    """What came of it: the runs as measured from the chain, by topology, and how long each part took."""
+
+    split: Split
+    processes: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, RunOutcome] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    compared: int = 0
+    audited: bool = False
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add how long a block takes to a part."""
+        began = time.monotonic()
+        yield
+        self.seconds[part] = self.seconds.get(part, 0.0) + time.monotonic() - began
+
+    @property
+    def equals_simulator(self) -> bool:
+        """Whether every ensemble of every iteration is the simulator's."""
+        return self.compared > 0 and not self.differences
+
+    @property
+    def ledger_seconds(self) -> float:
+        """What the experiment took on the ledger, agreement and tasks."""
+        return self.seconds["agree"] + self.seconds["launch"]
+
+    def result(self) -> paper.PaperResult:
+        """Return the runs as the experiment in memory has them, to be judged and shown alike."""
+        disconnected, *federated = ([self.runs[topology]] for topology in paper.TOPOLOGIES)
+        runs = {paper.KERNEL: dict(zip(paper.FEDERATED, federated, strict=True))}
+        return paper.judged(paper.PaperResult(self.split, (SEED,), "plain", runs, disconnected))
+
+
+class PaperOnLedger:
+    """The experiment on the network of this host."""
+
+    def __init__(self, network: Network, table: DataTable, instance: Instance, say: Say) -> None:
+        self.instance, self.say = instance, say
+        self.owners = owners(network, instance.nodes)
+        parts = split(table, instance.nodes, PAPER_SEED, IMBALANCE)
+        renamed = (replace(part, name=name) for part, name in zip(parts.nodes, self.owners, strict=True))
+        self.split = replace(parts, nodes=tuple(renamed))
+        self.engine = Engine(self.split, SEED, FitCache())
+        self.name = f"paper-{Digest.of(f'{table.source} {instance}'.encode()).hex[:8]}"
+        folder = network.state / self.name
+        wanted = {"source": table.source, "nodes": list(self.owners), "seed": PAPER_SEED, "paper": True}
+        write_split(lambda: self.split, table.features, wanted, folder / "rows")
+        self.data = folder / "rows"
+        self.federation = LocalFederation(network, tuple(dict.fromkeys(self.owners.values())), folder)
+
+    def run(self, jobs: int) -> LedgerRun:
+        """Run every topology on the ledger and in memory, compare, and have the chain audited."""
+        result = LedgerRun(self.split)
+        cases = [
+            Case(paper.variant_for(paper.KERNEL, "plain"), topology, iterations=self.instance.iterations)
+            for topology in paper.TOPOLOGIES
+        ]
+        with result.timed("image"):
+            image = self.federation.publish(LEARNER)
+        for case in cases:
+            with result.timed("agree"):
+                agreed = self.federation.agree(self.file(case, image), self.say)
+            with result.timed("launch"):
+                result.tasks += self.federation.launch(agreed.process, f"{self.data}/{{node}}.csv")
+            result.processes[case.topology] = agreed.process
+        with result.timed("simulator"):
+            self.engine.cache.prepare(self.engine.fit_jobs(cases), jobs)
+            simulations = [self.engine.simulate(case) for case in cases]
+        for case, simulation in zip(cases, simulations, strict=True):
+            with result.timed("read"):
+                self.compare(result, case, result.processes[case.topology], simulation)
+        with result.timed("audit"):
+            result.audited = self.federation.audit(result.processes[cases[-1].topology])
+        return result
+
+    def file(self, case: Case, image: str) -> dict[str, Any]:
+        """Return the federation file of one topology."""
+        parameters = self.engine.parameters(case.variant)
+        return {
+            "process": f"{self.name}-{case.topology}",
+            "description": f"The paper's experiment, {case.topology}",
+            "nodes": self.owners,
+            "topology": case.topology,
+            "image": image,
+            "iterations": case.iterations,
+            "seed": SEED,
+            "n_new": parameters.n_new,
+            "n_max": parameters.n_max,
+            "n_share": parameters.n_share,
+            "schema_from": f"{self.data}/{next(iter(self.owners))}.csv",
+            "label": LABEL,
+            "options": to_options(parameters),
+        }
+
+    def compare(self, result: LedgerRun, case: Case, process: str, simulation: Simulation) -> None:
+        """Compare every iteration's ensemble on the chain with the simulator's, and measure the models."""
+        with self.federation.ledger(self.federation.organisations[0], "auditor") as ledger:
+            chain = {(found.node, found.iteration): found for found in ledger.execution.artifacts(process)}
+            ensembles = {node: self._model(process, node) for node in self.owners}
+        for record in simulation.records:
+            here = digest_of(record.ensemble)
+            there = chain.get((record.node, record.iteration))
+            result.compared += 1
+            if there is None or there.ensemble_digest != here:
+                result.differences.append(Difference(case.topology, record.node, record.iteration))
+        shares = tuple(int(found.metrics["share_bytes"]) for found in chain.values() if found.share)
+        refused = sum(len(slot.refused) for found in chain.values() for slot in found.slots)
+        result.runs[case.topology] = self.engine.measure(case, ensembles, shares, refused)
+
+    def _model(self, process: str, node: str) -> Ensemble:
+        with self.federation.ledger(self.owners[node], node) as ledger:
+            return fetch(ledger, process, node).ensemble
+
+
+def owners(network: Network, count: int) -> dict[str, str]:
+    """Return the organisations of the first nodes of each, as many of one as of another."""
+    organisations = network.organisations
+    each, of_each = count // len(organisations), network.n_nodes // len(organisations)
+    if each < 1 or each > of_each:
+        raise UsageError(
+            "PAPER_NODES", f"{count} nodes in {len(organisations)} organisations of {of_each} nodes"
+        )
+    return {
+        f"node{place * of_each + number + 1:02d}": organisation
+        for place, organisation in enumerate(organisations)
+        for number in range(each)
+    }
+
+
+def digest_of(ensemble: Ensemble) -> Digest:
+    """Return the digest under which results name an ensemble."""
+    return ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in ensemble])

@@ -1,0 +1,1 @@
+"""Running a recorded task again, and the challenges that it settles."""

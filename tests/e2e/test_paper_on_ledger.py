@@ -1,0 +1,26 @@
+"""The paper's experiment through the ledger: containers, chain and simulator come to the same bytes."""
+
+import json
+
+import pytest
+from support.network import done
+from support.printed import EXECUTOR
+
+
+@pytest.mark.timeout(900)
+def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> None:
+    words = ("experiment", "paper", "--ledger", "--quick", "--json")
+    report = json.loads(done(EXECUTOR, *words, seconds=900))
+    assert report["equals_simulator"] is True
+    # Three topologies, four nodes, two iterations.
+    assert report["compared"] == report["tasks"] == 24
+    assert report["audited"] is True
+    assert set(report["processes"]) == {"disconnected", "ring", "full"}
+    assert {"agree", "launch", "simulator"} <= set(report["parts"])
+    assert report["seconds"] > 0 < report["simulator_seconds"]
+
+    # Run again, it finds everything done.
+    again = json.loads(done(EXECUTOR, *words, seconds=900))
+    assert again["processes"] == report["processes"]
+    assert again["tasks"] == 0
+    assert again["gains"] == report["gains"]
