@@ -47,6 +47,9 @@ class AttestreeError(Exception):
         # The root class is for what another party said, in whatever class it was raised there.
         if row is not None and type(self) is not AttestreeError and not isinstance(self, row.error):
             raise ValueError(f"error code {code} belongs to {row.error.__name__}, not {type(self).__name__}")
+        # A person acts by the cause: a refusal without one is a fault of ours, also where no type is checked.
+        if not isinstance(cause, str):
+            raise TypeError(f"error {code} says no cause")
         self.code = code
         self.cause = cause
         self.remedy = _DEFINED[code].remedies[case].format(**values) if remedy is None else remedy

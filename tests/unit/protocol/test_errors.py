@@ -290,3 +290,8 @@ def test_errors_cross_process_borders():
         error.cause,
         error.remedy,
     )
+
+
+def test_a_refusal_says_its_cause():
+    with pytest.raises(TypeError, match="STATE_MISMATCH says no cause"):
+        StateError("STATE_MISMATCH", None)
