@@ -30,8 +30,10 @@ USAGE: Rows = {
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
+    "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EVIDENCE_FILE": "Name a file that you may read, or a new one where you may write.",
+    "EXPLAIN_ROW": "Give --row the number of a row of the file, from 1 on.",
     "EXPORT_EXISTS": {
         "": "Choose another --out, or give --force.",
         "proof": "Give --force to replace it.",
