@@ -194,6 +194,9 @@ TABLE: dict[str, Code] = {
     "TREE_LEAF_VALUE": Code(TreeError, "Refuse this tree; a leaf holds a probability from 0 to 1."),
     "TREE_TOO_DEEP": Code(TreeError, _FIT),
     "TREE_TOO_MANY_NODES": Code(TreeError, _FIT),
+    "BOOSTED_TREES": Code(TreeError, "Refuse this estimator; boost for fewer rounds."),
+    "BOOSTED_BASE": Code(TreeError, "Refuse this estimator; its base is no log-odds."),
+    "BOOSTED_LEAF": Code(TreeError, "Refuse this estimator; a leaf of it is no log-odds."),
     "TREE_VERSION": Code(
         TreeError, "Ask the sender for the estimator format of the process; nothing else is ever loaded."
     ),

@@ -279,6 +279,12 @@ def test_c7_share_without_an_open_task_and_complete_before_share_are_refused(ope
     assert opened.share_code() == "LIFECYCLE_TRANSITION"
 
 
+def test_h20_a_sandbox_profile_that_is_not_the_one_committed_to_is_refused(federation):
+    player = next(iter(federation.players.values()))
+    call = (*player.call_open(0), '{"network":"host"}')
+    assert player.member.code(*call) == "PAYLOAD_DIGEST"
+
+
 def test_an_open_task_is_not_opened_again(opened):
     assert opened.member.code(*opened.call_open(0)) == "LIFECYCLE_TRANSITION"
 

@@ -30,6 +30,7 @@ from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
 from executor.sandbox.container import Outcome
 from learner import run as steps
+from protocol import canonical
 from protocol.agreement.schema import FeatureSchema
 from protocol.broker.exit_codes import LearnerExit
 from protocol.digest import Digest
@@ -82,7 +83,8 @@ def planned(session: NodeSession, folder: Path) -> TaskPlan:
     dataset = Dataset(table_of(0), schema, Digest.of(path.read_bytes()), path)
     task = find_next_task(session)
     assert task is not None
-    profile: Any = SimpleNamespace(digest=Digest.of(b"profile"))
+    record: Any = {"network": "none"}
+    profile: Any = SimpleNamespace(digest=canonical.digest(record), to_record=lambda: record)
     state = None if task.state is None else session.store.state(task.state)
     return TaskPlan(task, dataset, bytes(32), state, profile)
 
