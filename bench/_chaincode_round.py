@@ -23,10 +23,10 @@ from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.possession import prove_possession
 from protocol.task.result import SlotRead, TaskResult, ensemble_digest
 from protocol.task.statement import Action, sign_statement
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
 from protocol.trees.share import Share
-from protocol.trees.tree import Tree
 
 TREES, REPEATS = 10, 15
 PROCESS, RECORD = "bench", "execution-record"
@@ -55,14 +55,14 @@ class RoundOutcome:
         return max(Counter(self.blocks).values())
 
 
-def real_trees() -> list[Tree]:
+def real_trees() -> list[Content]:
     """FIT ten trees on rows like the fraud data's."""
     (rows,) = synthetic(1).values()
     task = FitTask("node00", 0, 0, TREES, 42, FitOptions(), TreeLimits(FEATURES))
     return [estimator.tree for estimator in fit(rows, task)]
 
 
-def share_milliseconds(trees: Sequence[Tree]) -> float:
+def share_milliseconds(trees: Sequence[Content]) -> float:
     """Return the median processor time of execution-record's Share in this process, what it calls included.
 
     The contract waits for nothing here, so this is the time it takes where no other work holds it up.
@@ -82,7 +82,7 @@ def share_milliseconds(trees: Sequence[Tree]) -> float:
     return statistics.median(times)
 
 
-def play_round(network: Network, trees: Sequence[Tree]) -> list[RoundOutcome]:
+def play_round(network: Network, trees: Sequence[Content]) -> list[RoundOutcome]:
     """Let twenty nodes open, share and complete at once, each step meeting in as few blocks as it can."""
     say(f"a round of {NODES} nodes on the live contracts")
     nodes = {f"node{i:02d}": "org1" if i <= NODES // 2 else "org2" for i in range(1, NODES + 1)}
@@ -158,7 +158,7 @@ class _Player:
         return made | {"transient": {field: base64.b64encode(raw).decode()}}
 
 
-def _estimators(node: str, trees: Sequence[Tree]) -> list[Estimator]:
+def _estimators(node: str, trees: Sequence[Content]) -> list[Estimator]:
     return [Estimator(EstimatorId(node, counter), tree) for counter, tree in enumerate(trees)]
 
 

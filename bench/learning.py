@@ -1,7 +1,8 @@
 """How fast the learning algorithm is, against its own plain definitions and scikit-learn, in one run.
 
 CPU time, best of several runs, one thread. The Gram matrix and P-greedy are compared with the definitions
-written out in plain Python and repeated solves; prediction with scikit-learn's forest of the same trees.
+written out in plain Python and repeated solves; prediction with scikit-learn's forest, ONNX Runtime
+and, where it is installed, treelite, on the same trees.
 """
 
 import math
@@ -12,20 +13,25 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from bench import _federation, _naive
+from bench._onnx import onnx_session
 from bench.report import Goal, Report
 from experiments.engine import dealt
 from learning import kernel
 from learning.compiled import implementation
 from learning.ensemble import Ensemble
-from learning.fit import FitOptions, FitTask, fit, strip
+from learning.fit import FitOptions, FitTask, fit
 from learning.fit_cache import FitCache
+from learning.fit_tree import strip
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import KernelRanking
@@ -39,6 +45,7 @@ from protocol.trees.tree import Tree, TreeLimits
 
 SIZES = (50, 100, 200, 400)
 CROWD = 1_000
+ASKED = 284_807
 MOST_RUNS, ENOUGH = 300, 0.5
 
 
@@ -52,6 +59,7 @@ def measure(data: Path | None = None) -> Report:
     _hostile(trees, report, fit_seconds)
     _predict(rows, report)
     _codec(trees, report)
+    _shares(rows, report)
     _round(rows, report)
     _crowd(report)
     return report
@@ -159,18 +167,51 @@ def _hostile(trees: list[Tree], report: Report, fit_seconds: float) -> None:
 
 
 def _predict(rows: dict[str, Rows], report: Report) -> None:
+    """Score as many rows as the fraud data has by 50 trees, with and without missing values."""
     own = max(rows.values(), key=len)
-    forest = RandomForestClassifier(50, random_state=0).fit(own.X.copy(), own.y)
-    limits = TreeLimits(own.n_features, 4_095, 200)
-    trees = [strip(tree, limits) for tree in forest.estimators_]
-    asked = np.ascontiguousarray(np.concatenate([part.X for part in rows.values()])[:28_489])
-    ours = Predictor.of(trees)
-    if not ((ours.scores(asked) > 0.5) == forest.predict(asked)).all():
-        raise AssertionError("a class decision differs from scikit-learn's")
-    theirs = seconds(lambda: forest.predict(asked))
-    goal(report, "prediction / scikit-learn's", 1.0, "at most", seconds(lambda: ours.predict(asked)) / theirs)
-    whole = seconds(lambda: Predictor.of(trees).predict(asked))
-    report.ratios["prediction with laying out 50 trees / scikit-learn's"] = whole / theirs
+    asked = np.resize(np.concatenate([part.X for part in rows.values()]), (ASKED, own.n_features))
+    for title, missing in (("", 0.0), (", one value in 20 missing", 0.05)):
+        known, asked = _with_gaps(own.X, missing), _with_gaps(asked, missing)
+        forest = RandomForestClassifier(50, random_state=0).fit(known, own.y)
+        trees = [strip(tree, TreeLimits(own.n_features, 4_095, 200)) for tree in forest.estimators_]
+        ours = Predictor.of(trees)
+        if not np.array_equal(ours.scores(asked), forest.predict_proba(asked)[:, 1]):
+            raise AssertionError("a score differs from scikit-learn's")
+        spent = seconds(partial(ours.scores, asked), 2)
+        others = {"scikit-learn": seconds(partial(forest.predict_proba, asked), 2)}
+        others["ONNX Runtime"] = seconds(partial(onnx_session(trees).run, None, {"features": asked}), 2)
+        if find_spec("treelite") is not None:
+            others["treelite"] = _treelite_seconds(forest, asked)
+        for name, theirs in others.items():
+            report.ratios[f"prediction / {name}'s{title}"] = spent / theirs
+        fastest = min(others.values())
+        goal(report, f"prediction / the fastest other{title}", 0.5, "at most", spent / fastest)
+
+
+def _with_gaps(X: NDArray[np.float32], missing: float) -> NDArray[np.float32]:
+    gaps = np.random.default_rng(0).random(X.shape) < missing
+    return np.where(gaps, np.float32(np.nan), X)
+
+
+def _treelite_seconds(forest: RandomForestClassifier, asked: NDArray[np.float32]) -> float:
+    """Time treelite's own predictor, where somebody installed it."""
+    treelite = import_module("treelite")
+    model = treelite.sklearn.import_model(forest)
+    return seconds(lambda: treelite.gtil.predict(model, asked, nthread=1), 1)
+
+
+def _shares(rows: dict[str, Rows], report: Report) -> None:
+    """Compare what nodes of a federation offer each other in the two formats."""
+    medians = {}
+    nodes = dict(list(rows.items())[:8])
+    ring, organisations = Schedule(Topology(Kind.RING)), dealt(list(nodes), 4)
+    for number in (1, 2):
+        parameters = Parameters(estimator_format=number)
+        members = {node: Member(own, parameters) for node, own in nodes.items()}
+        ran = simulate(members, ring, iterations=2, organisations=organisations)
+        medians[number] = float(np.median([record.share.n_bytes for record in ran.records]))
+        report.figures[f"median SHARE of 10 trees, format v{number}, bytes"] = medians[number]
+    goal(report, "median SHARE, format v2 / v1", 0.5, "at most", medians[2] / medians[1])
 
 
 def _codec(trees: list[Tree], report: Report) -> None:

@@ -30,8 +30,10 @@ USAGE: Rows = {
     "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
     "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
+    "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EVIDENCE_FILE": "Name a file that you may read, or a new one where you may write.",
+    "EXPLAIN_ROW": "Give --row the number of a row of the file, from 1 on.",
     "EXPORT_EXISTS": {
         "": "Choose another --out, or give --force.",
         "proof": "Give --force to replace it.",
@@ -297,6 +299,8 @@ BUNDLE: Rows = {
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",
     "BUNDLE_SIZE": _NEW_EXPORT,
     "BUNDLE_TRUNCATED": _NEW_EXPORT,
+    "CHECKPOINT_AHEAD": "Ask for a newer export: this one ends before what was verified already.",
+    "CHECKPOINT_FORMAT": "Verify from the first block, with --genesis, and write another: --checkpoint.",
     "PROOF_FILES": "Take the folder as `executor model prove` left it, with nothing added.",
     "PROOF_FORMAT": "Ask the model's owner for another proof: `executor model prove`.",
     "STATEMENT_FORMAT": "Ask the organisation for another one: `executor audit attest`.",
@@ -315,5 +319,6 @@ REPLAY: Rows = {
 
 AUDIT: Rows = {
     "PROOF_REFUSED": "Sign as the node that published the model, what `executor model export` wrote.",
+    "AUDIT_VIOLATION": "Compare with an export of another organisation's peer, and tell its auditors.",
     "AUDIT_FAILED": "Compare with an export of another organisation's peer; whoever altered it shows.",
 }

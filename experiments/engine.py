@@ -23,8 +23,8 @@ from learning.simulator import Member, Simulation, simulate
 from learning.topology import Neighbours, RandomGraph
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.defence import Membership, vote_weights
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
-from protocol.trees.tree import Tree
 
 Advance = Callable[[str], None]
 """Called after each piece of work with what it was."""
@@ -170,9 +170,9 @@ class TreeScores:
 
     def __init__(self, X: Floats) -> None:
         self.X = np.ascontiguousarray(X, dtype=np.float32)
-        self.known: dict[Tree, Floats] = {}
+        self.known: dict[Content, Floats] = {}
 
-    def of(self, tree: Tree) -> Floats:
+    def of(self, tree: Content) -> Floats:
         """One tree's scores."""
         if tree not in self.known:
             self.known[tree] = Predictor.of([tree]).scores(self.X)

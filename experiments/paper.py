@@ -11,8 +11,8 @@ from experiments.engine import Advance, Case, Engine, run_cases
 from experiments.metrics import Runs, ScoredModel, gains
 from experiments.split import Split
 from experiments.variants import Variant, paper_variant
-from learning.fit import FitOptions
 from learning.fit_cache import FitCache
+from learning.fit_options import FitOptions
 from learning.kernel import KernelOptions
 
 TOPOLOGIES = ("disconnected", "ring", "full")

@@ -10,14 +10,14 @@ import numpy as np
 from experiments.metrics import Levels, Weighting
 from experiments.split import Split
 from learning.ensemble import Ensemble
-from learning.fit import FitOptions
+from learning.fit_options import FitOptions
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.predict import Predictor
 from learning.robust import HomeBehaviour, HomeCheck
 from learning.rows import Rows
 from protocol.defence import vote_weights
-from protocol.trees.tree import Tree
+from protocol.trees.content import Content
 
 PAPER, DEFAULT = "paper", "default"
 ENOUGH_ANOMALIES = 8
@@ -104,7 +104,7 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     return float((levels.values[best] + lower) / 2)
 
 
-Checked = dict[tuple[bytes, Tree], HomeBehaviour]
+Checked = dict[tuple[bytes, Content], HomeBehaviour]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class RememberedCheck(HomeCheck):
         """The same rule with a memory."""
         return cls(check.max_alarms, check.min_found, check.enough_anomalies, checked)
 
-    def behaviour(self, tree: Tree, rows: Rows) -> HomeBehaviour:
+    def behaviour(self, tree: Content, rows: Rows) -> HomeBehaviour:
         """Try the tree on the rows, or remember."""
         key = (rows.digest, tree)
         if key not in self.checked:

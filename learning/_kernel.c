@@ -414,61 +414,124 @@ static PyObject *py_p_greedy(PyObject *self, PyObject *args)
 
 /* ---- prediction ---------------------------------------------------------------------------------------------- */
 
-/* One step down the tree costs one 24-byte read. A leaf has left == right == itself and its value in `number`. */
+/* A row goes to `left`, or to the node behind it unless its value is at most `threshold`. A leaf leads to itself. Rows
+ * hold float32, so the greatest float32 not above a threshold sends every row the same way. */
 typedef struct {
-    double number;
-    int32_t feature, left, right, missing_left;
+    float threshold;
+    int32_t feature, left, missing_left;
 } Step;
 
+/* Rows walked together: while one waits for its node, the others go on. */
+#define LANES 8
 /* Rows handled together: their sums and their part of X stay in cache while each tree passes over them. */
 #define ROWS 256
 
+/* Take LANES rows down one tree: nothing to predict but when the last of them has arrived. */
+static void walk(const Step *steps, int32_t root, const float *const *rows, int32_t *at)
+{
+    int32_t moved;
+    for (int j = 0; j < LANES; j++)
+        at[j] = root;
+    do {
+        moved = 0;
+#pragma GCC unroll 8
+        for (int j = 0; j < LANES; j++) {
+            const Step *s = &steps[at[j]];
+            const int32_t next = s->left + !(rows[j][s->feature] <= s->threshold);
+            moved |= next ^ at[j];
+            at[j] = next;
+        }
+    } while (moved);
+}
+
+/* Add what every tree says about `count` rows, at most ROWS, to their sums. */
+static void add(const Step *steps, const double *values, const double *weights, int m, int vote, const float *x,
+                size_t stride, Py_ssize_t count, double *out)
+{
+    const float *rows[ROWS + LANES];
+    int32_t at[LANES];
+    for (Py_ssize_t i = 0; i < count + LANES; i++)
+        rows[i] = x + (size_t)(i < count ? i : 0) * stride;
+    for (int t = 0; t < m; t++)
+        for (Py_ssize_t i = 0; i < count; i += LANES) {
+            walk(steps, t, rows + i, at);
+            const Py_ssize_t lanes = count - i < LANES ? count - i : LANES;
+            for (Py_ssize_t j = 0; j < lanes; j++) {
+                const double value = values[at[j]];
+                out[i + j] += weights[t] * (vote ? (value > 0.5 ? 1.0 : 0.0) : value);
+            }
+        }
+}
+
+/* Write rows with missing values twice over: as they are, and with what is missing below every threshold. */
+static int double_rows(const float *x, Py_ssize_t count, int d, float *doubled)
+{
+    int missing = 0;
+    for (Py_ssize_t i = 0; i < count * d; i++)
+        missing |= isnan(x[i]);
+    for (Py_ssize_t i = 0; missing && i < count; i++)
+        for (int f = 0; f < d; f++) {
+            const float value = x[i * d + f];
+            doubled[i * 2 * d + f] = value;
+            doubled[i * 2 * d + d + f] = isnan(value) ? -INFINITY : value;
+        }
+    return missing;
+}
+
+static int predict(const float *x, Py_ssize_t n, int d, const Step *steps, Py_ssize_t nodes, const double *values,
+                   const double *weights, int m, int vote, double *out)
+{
+    /* Where missing goes left, and at leaves, the second half of a doubled row is asked. */
+    Step *twice = malloc(sizeof(Step) * (size_t)nodes);
+    float *doubled = malloc(sizeof(float) * ROWS * 2 * (size_t)d);
+    const int ok = twice && doubled;
+    for (Py_ssize_t i = 0; ok && i < nodes; i++) {
+        twice[i] = steps[i];
+        twice[i].feature += steps[i].missing_left ? d : 0;
+    }
+    for (Py_ssize_t first = 0; ok && first < n; first += ROWS) {
+        const Py_ssize_t count = n - first < ROWS ? n - first : ROWS;
+        const float *part = x + (size_t)first * (size_t)d;
+        memset(out + first, 0, sizeof(double) * (size_t)count);
+        if (double_rows(part, count, d, doubled))
+            add(twice, values, weights, m, vote, doubled, 2 * (size_t)d, count, out + first);
+        else
+            add(steps, values, weights, m, vote, part, (size_t)d, count, out + first);
+    }
+    free(twice);
+    free(doubled);
+    return ok;
+}
+
 static PyObject *py_predict(PyObject *self, PyObject *args)
 {
-    PyObject *rows_, *steps_, *roots_, *weights_, *out_;
+    PyObject *rows_, *steps_, *values_, *weights_, *out_;
     Py_ssize_t n, nodes;
     int d, m, vote;
     (void)self;
-    if (!PyArg_ParseTuple(args, "nniiiOOOOO", &n, &nodes, &d, &m, &vote, &rows_, &steps_, &roots_, &weights_, &out_))
+    if (!PyArg_ParseTuple(args, "nniiiOOOOO", &n, &nodes, &d, &m, &vote, &rows_, &steps_, &values_, &weights_, &out_))
         return NULL;
     Buffers b = {.count = 0};
     const float *x = take(&b, rows_, (Py_ssize_t)sizeof(float) * n * d, 0);
     const Step *steps = x ? take(&b, steps_, (Py_ssize_t)sizeof(Step) * nodes, 0) : NULL;
-    const int32_t *roots = steps ? take(&b, roots_, (Py_ssize_t)sizeof(int32_t) * m, 0) : NULL;
-    const double *weights = roots ? take(&b, weights_, (Py_ssize_t)sizeof(double) * m, 0) : NULL;
+    const double *values = steps ? take(&b, values_, (Py_ssize_t)sizeof(double) * nodes, 0) : NULL;
+    const double *weights = values ? take(&b, weights_, (Py_ssize_t)sizeof(double) * m, 0) : NULL;
     double *out = weights ? take(&b, out_, (Py_ssize_t)sizeof(double) * n, 1) : NULL;
-    int ok = out != NULL;
+    int ok = out && m <= nodes && d > 0;
     for (Py_ssize_t i = 0; ok && i < nodes; i++) {
         const Step *s = &steps[i];
-        const int leaf = s->feature < 0;
+        const int leaf = s->left == i && s->threshold == INFINITY && s->missing_left;
         /* Children lie behind their parent, so every walk ends. */
-        if (leaf ? 0 : (s->left <= i || s->right <= i || s->left >= nodes || s->right >= nodes || s->feature >= d))
-            ok = 0;
+        ok = s->feature >= 0 && s->feature < d && (leaf || (s->left > i && s->left < nodes - 1));
     }
-    for (int t = 0; ok && t < m; t++)
-        if (roots[t] < 0 || roots[t] >= nodes)
-            ok = 0;
     if (out && !ok)
-        PyErr_SetString(PyExc_ValueError, "trees are not in preorder, or a feature is out of range");
+        PyErr_SetString(PyExc_ValueError, "children do not lie behind their parents, or a feature is out of range");
     if (ok) {
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t first = 0; first < n; first += ROWS) {
-            const Py_ssize_t last = first + ROWS < n ? first + ROWS : n;
-            for (Py_ssize_t i = first; i < last; i++)
-                out[i] = 0.0;
-            for (int t = 0; t < m; t++)
-                for (Py_ssize_t i = first; i < last; i++) {
-                    const float *row = x + (size_t)i * (size_t)d;
-                    const Step *s = &steps[roots[t]];
-                    while (s->feature >= 0) {
-                        const float value = row[s->feature];
-                        const int go_left = isnan(value) ? s->missing_left : (double)value <= s->number;
-                        s = &steps[go_left ? s->left : s->right];
-                    }
-                    out[i] += weights[t] * (vote ? (s->number > 0.5 ? 1.0 : 0.0) : s->number);
-                }
-        }
+        ok = predict(x, n, d, steps, nodes, values, weights, m, vote, out);
         Py_END_ALLOW_THREADS
+        if (!ok)
+            PyErr_NoMemory();
     }
     release(&b);
     if (!ok)

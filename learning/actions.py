@@ -19,8 +19,9 @@ from learning.rows import Rows
 from protocol.defence import vote_weights
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
-from protocol.trees.tree import Tree, TreeLimits
+from protocol.trees.limits import TreeLimits
 
 EMPTY = Ensemble()
 
@@ -160,6 +161,8 @@ def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[E
 
 def _unfit(state: NodeState, estimator: Estimator, limits: TreeLimits) -> str | None:
     tree = estimator.tree
+    if tree.kind != limits.kind:
+        return "TREE_VERSION"
     # What the node made before this process is part of the initial model, for which the ledger vouches.
     if estimator.id.creator == state.node and estimator.id.counter >= state.first:
         return None if state.has_created(estimator) else "FORGED_CREATOR"
@@ -170,7 +173,7 @@ def _unfit(state: NodeState, estimator: Estimator, limits: TreeLimits) -> str | 
     return None
 
 
-def _unrankable(tree: Tree, options: KernelOptions) -> str | None:
+def _unrankable(tree: Content, options: KernelOptions) -> str | None:
     try:
         check_rankable(tree, options)
     except KernelError as error:

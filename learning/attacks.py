@@ -17,13 +17,18 @@ from numpy.typing import NDArray
 
 from learning.actions import NodeState
 from learning.errors import ParameterError
-from learning.fit import FitTask, fit_tree
+from learning.fit import FitTask
+from learning.fit_options import FitOptions
+from learning.fit_tree import fit_tree
 from learning.predict import Predictor
 from learning.robust import HomeCheck
 from learning.rows import Rows
 from learning.seeds import generator
 from protocol.identifiers import EstimatorId
+from protocol.trees.boosted import Boosted
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
+from protocol.trees.limits import TREE
 from protocol.trees.tree import Tree, TreeLimits
 
 SIZE = 60
@@ -31,6 +36,7 @@ NOISE = 0.02
 DECOYS = 4
 PASSING = HomeCheck().min_found + 0.05
 NUDGE = 1.000001
+CERTAIN = 1e-9
 SHADOW = "shadow"
 
 
@@ -45,8 +51,24 @@ def fit(kind: str, rows: Rows, task: FitTask, seen: Sequence[Estimator] = ()) ->
         counter = task.first_counter + i
         rng = generator(task.seed, task.node, task.iteration, f"attack:{kind}:{counter}")
         model = seen[i % len(seen)].tree if seen else None
-        estimators.append(Estimator(EstimatorId(task.node, counter), made(Target(rows, task, rng, model))))
+        tree = made(Target(rows, task, rng, model))
+        estimators.append(Estimator(EstimatorId(task.node, counter), _of_kind(tree, task.limits)))
     return tuple(estimators)
+
+
+def _of_kind(tree: Tree, limits: TreeLimits) -> Content:
+    """Return a hostile tree as an estimator of the process's kind: boosted, it is the only tree of one."""
+    if limits.kind == TREE:
+        return tree
+    even = np.clip(tree.value, CERTAIN, 1.0 - CERTAIN)
+    arrays = {name: getattr(tree, name) for name in ("feature", "threshold", "left", "right", "missing_left")}
+    return Boosted.from_arrays(0.0, [{**arrays, "value": np.log(even / (1.0 - even))}], limits)
+
+
+def _fitted(rows: Rows, at: "Target") -> Tree:
+    """Return a tree as an honest node grows one; of boosted estimators, as one of trees would."""
+    options = at.task.options if at.task.limits.kind == TREE else FitOptions("balanced")
+    return fit_tree(rows, int(at.rng.integers(2**62)), options, at.task.limits)
 
 
 def share(state: NodeState, created: tuple[Estimator, ...], n_share: int) -> tuple[Estimator, ...]:
@@ -77,7 +99,7 @@ class Target(NamedTuple):
     rows: Rows
     task: FitTask
     rng: np.random.Generator
-    model: Tree | None
+    model: Content | None
 
 
 def _constant(leaf: float) -> Callable[[Target], Tree]:
@@ -90,13 +112,12 @@ def _grey(at: Target) -> Tree:
 
 
 def _main_leaf(at: Target) -> Tree:
-    tree = fit_tree(at.rows, int(at.rng.integers(2**62)), at.task.options, at.task.limits)
-    return _enlarged(_kept(tree, at.rows, at.task.limits), at)
+    return _enlarged(_kept(_fitted(at.rows, at), at.rows, at.task.limits), at)
 
 
 def _shadow(at: Target) -> Tree:
-    if at.model is None:
-        raise ParameterError("a shadow needs a tree to copy")
+    if not isinstance(at.model, Tree):
+        raise ParameterError("a shadow needs a tree to copy; there is none of boosted estimators")
     tree = at.model
     nudged = np.where(tree.feature >= 0, tree.threshold * NUDGE, 0.0)
     copy = Tree.from_arrays(
@@ -130,19 +151,18 @@ def _with_values(tree: Tree, values: NDArray[np.float64], limits: TreeLimits) ->
 
 
 def _noise(at: Target) -> Tree:
-    rows, task, rng = at.rows, at.task, at.rng
+    rows, rng = at.rows, at.rng
     labels = (rng.random(len(rows)) < NOISE).astype(np.int8)
-    return fit_tree(Rows(rows.X, labels), int(rng.integers(2**62)), task.options, task.limits)
+    return _fitted(Rows(rows.X, labels), at)
 
 
 def _mimic(at: Target) -> Tree:
-    rows, task, rng = at.rows, at.task, at.rng
+    rows, rng = at.rows, at.rng
     anomalies = np.flatnonzero(rows.y == 1)
     labels: NDArray[np.int8] = np.zeros(len(rows), dtype=np.int8)
     if len(anomalies):
         labels[rng.choice(anomalies, size=min(DECOYS, len(anomalies)), replace=False)] = 1
-    base = fit_tree(Rows(rows.X, labels), int(rng.integers(2**62)), task.options, task.limits)
-    return _enlarged(base, at)
+    return _enlarged(_fitted(Rows(rows.X, labels), at), at)
 
 
 def _enlarged(base: Tree, at: Target) -> Tree:

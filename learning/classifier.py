@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from learning.actions import EMPTY, NodeState, fit, predictor
 from learning.ensemble import Ensemble
-from learning.fit import FitOptions
+from learning.fit_options import FitOptions
 from learning.parameters import Parameters
 from learning.rows import Rows
 from protocol.defence import NOBODY, Membership

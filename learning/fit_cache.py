@@ -13,7 +13,7 @@ from learning.fit import FitTask, fit
 from learning.rows import Rows
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
-from protocol.trees.tree import Tree, TreeLimits
+from protocol.trees.kinds import read
 
 Progress = Callable[[int, int], None]
 Job = tuple[Rows, FitTask, str | None]
@@ -60,9 +60,8 @@ def _fit_bytes(rows: Rows, task: FitTask, attack: str | None) -> list[bytes]:
 
 
 def _estimators(task: FitTask, trees: Sequence[bytes]) -> tuple[Estimator, ...]:
-    limits: TreeLimits = task.limits
     return tuple(
-        Estimator(EstimatorId(task.node, task.first_counter + i), Tree.from_bytes(raw, limits))
+        Estimator(EstimatorId(task.node, task.first_counter + i), read(raw, task.limits))
         for i, raw in enumerate(trees)
     )
 

@@ -19,7 +19,7 @@ from learning.compiled import choose
 from learning.errors import KernelError, ParameterError
 from learning.kernel_numpy import Packed
 from protocol.defence import NO_GROUP, Places
-from protocol.trees.tree import Tree
+from protocol.trees.content import Content
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class KernelOptions:
 PAPER = KernelOptions()
 
 
-def gram(trees: Sequence[Tree], options: KernelOptions = PAPER, *, form: str | None = None) -> Floats:
+def gram(trees: Sequence[Content], options: KernelOptions = PAPER, *, form: str | None = None) -> Floats:
     """Return k for every pair of the trees, or refuse them if one's k could overflow."""
     packed = _pack(trees, options)
     if len(packed.feature) > MANY_NODES and len(set(trees)) < len(trees):
@@ -103,13 +103,13 @@ def p_greedy(
     return order
 
 
-def all_rankable(trees: Sequence[Tree], options: KernelOptions = PAPER) -> bool:
+def all_rankable(trees: Sequence[Content], options: KernelOptions = PAPER) -> bool:
     """Say at one glance that no tree can overflow; False means that each needs `check_rankable`."""
     largest = max((tree.n_internal for tree in trees), default=0)
     return largest <= MAX_INTERNAL and not _may_overflow(_pack(trees, options))
 
 
-def check_rankable(tree: Tree, options: KernelOptions = PAPER) -> None:
+def check_rankable(tree: Content, options: KernelOptions = PAPER) -> None:
     """Refuse a tree so large, or with thresholds so extreme, that its kernel could overflow."""
     if tree.n_internal > MAX_INTERNAL:
         raise KernelError(f"{tree.n_internal} internal nodes are more than {MAX_INTERNAL}")
@@ -125,7 +125,7 @@ def check_rankable(tree: Tree, options: KernelOptions = PAPER) -> None:
         raise KernelError(f"the kernel of a tree with itself reaches {magnitude:g}, beyond {MAX_MAGNITUDE:g}")
 
 
-def _pack(trees: Sequence[Tree], options: KernelOptions) -> Packed:
+def _pack(trees: Sequence[Content], options: KernelOptions) -> Packed:
     offsets = np.zeros(len(trees) + 1, dtype=np.int64)
     if not trees:
         none = np.zeros(0, dtype=np.int32)
@@ -174,7 +174,7 @@ def _may_overflow(packed: Packed) -> bool:
     return not bound < math.log10(MAX_MAGNITUDE)
 
 
-def _gram_of_copies(trees: Sequence[Tree], options: KernelOptions, form: str | None) -> Floats:
+def _gram_of_copies(trees: Sequence[Content], options: KernelOptions, form: str | None) -> Floats:
     """Compare each tree once, so that sending copies of a huge one slows nobody down."""
     position = {tree: i for i, tree in enumerate(dict.fromkeys(trees))}
     matrix = gram(list(position), options, form=form)

@@ -141,7 +141,7 @@ def _load(packed: Packed) -> _Forest:
     x = (threshold[internal] - mu[used][label]) / sigma[used][label]
     start = np.searchsorted(tree, np.arange(m + 1))
     sides = (_side(label, children[0], len(used)), _side(label, children[1], len(used)))
-    return _Forest(tree, start, label, children, x, _depths(children, start), sides)
+    return _Forest(tree, start, label, children, x, _depths(children), sides)
 
 
 def _side(label: Indices, child: Indices, labels: int) -> _Side:
@@ -154,9 +154,12 @@ def _side(label: Indices, child: Indices, labels: int) -> _Side:
     return _Side(key, key[order] * count + order, position)
 
 
-def _depths(children: tuple[Indices, Indices], start: Indices) -> Indices:
+def _depths(children: tuple[Indices, Indices]) -> Indices:
     depth = np.zeros(len(children[0]), dtype=np.int64)
-    level = start[:-1][np.diff(start) > 0]
+    root = np.ones(len(depth), dtype=bool)
+    for side in children:
+        root[side[side >= 0]] = False
+    level = np.flatnonzero(root)
     for below in range(1, len(depth) + 1):
         level = np.concatenate([side[level] for side in children])
         level = level[level >= 0]

@@ -5,22 +5,24 @@ otherwise silently mean the default. Numbers with a fraction are text, as in eve
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from learning.errors import ParameterError
-from learning.fit import FitOptions
+from learning.fit_options import DEFAULT_WAYS, FitOptions
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.robust import HomeCheck
 from protocol.agreement import step
 from protocol.canonical import Record, float_text, parse_float
 from protocol.errors import DataError
+from protocol.trees.limits import BOOSTED
 
 
 def to_options(parameters: Parameters) -> dict[str, Record]:
     """Return the options with every choice written out, so that a later default changes no old process."""
     fit, kernel, check = parameters.fit, parameters.kernel, parameters.home_check
-    return {
+    options: dict[str, Record] = {
         "fit": fit.kind,
         "min_leaf": fit.min_leaf,
         "normals": fit.normals,
@@ -42,27 +44,27 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
         "threshold": float_text(float(parameters.threshold)),
         "vote": parameters.vote,
     }
+    if fit.estimator_kind == BOOSTED:
+        options |= {"rounds": fit.rounds, "leaves": fit.leaves, "rate": float_text(float(fit.rate))}
+    return options
 
 
 def from_step(agreed: step.StepParameters) -> Parameters:
     """Return what a step of a process agreed on as the parameters of the algorithm, or refuse it."""
-    options = agreed.options
-    unknown = sorted(set(options) - set(to_options(Defaults)))
+    options, kind = agreed.options, agreed.limits.kind
+    shipped = to_options(replace(Defaults, fit=FitOptions(DEFAULT_WAYS[kind])))
+    unknown = sorted(set(options) - set(shipped))
     if unknown:
-        raise ParameterError(
-            f"no option is called {unknown[0]!r}; there are {', '.join(to_options(Defaults))}"
-        )
-    read = _Reader({**to_options(Defaults), **options})
+        raise ParameterError(f"no option is called {unknown[0]!r}; there are {', '.join(shipped)}")
+    read = _Reader({**shipped, **options})
+    fit = _fit_options(read)
+    if fit.estimator_kind != kind:
+        raise ParameterError(f"option 'fit' is {fit.kind!r}, and the process has estimators of kind {kind!r}")
     return Parameters(
         n_new=agreed.n_new,
         n_max=agreed.n_max,
         n_share=agreed.n_share,
-        fit=FitOptions(
-            read("fit", _word),
-            read("min_leaf", _whole),
-            read("normals", _whole),
-            read("fit_depth", _maybe(_whole)),
-        ),
+        fit=fit,
         ranking=read("ranking", _word),
         kernel=KernelOptions(
             read("decay", parse_float),
@@ -79,6 +81,19 @@ def from_step(agreed: step.StepParameters) -> Parameters:
         max_depth=agreed.limits.max_depth,
         estimator_format=agreed.limits.format,
     )
+
+
+def _fit_options(read: "_Reader") -> FitOptions:
+    found = FitOptions(
+        read("fit", _word),
+        read("min_leaf", _whole),
+        read("normals", _whole),
+        read("fit_depth", _maybe(_whole)),
+    )
+    if found.estimator_kind != BOOSTED:
+        return found
+    rate = read("rate", parse_float)
+    return replace(found, rounds=read("rounds", _whole), leaves=read("leaves", _whole), rate=rate)
 
 
 class _Reader:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from learning.errors import ParameterError
-from learning.fit import FitOptions
+from learning.fit_options import FitOptions
 from learning.kernel import PAPER, KernelOptions
 from learning.ranking import RANKINGS, Ranking, RankingContext, make
 from learning.robust import HomeCheck
@@ -75,7 +75,13 @@ class Parameters:
 
     def limits(self, n_features: int) -> TreeLimits:
         """Return what trees these parameters allow."""
-        return TreeLimits(n_features, self.max_internal, self.max_depth, self.estimator_format)
+        return TreeLimits(
+            n_features,
+            self.max_internal,
+            self.max_depth,
+            self.estimator_format,
+            self.fit.estimator_kind,
+        )
 
     def ranking_for(self, node: str, iteration: int, purpose: str, seed: int, rows: Rows | None) -> Ranking:
         """Return the ranking a node applies at one moment."""

@@ -7,51 +7,38 @@ adds up both classes and takes the greater sum, where here one sum is held again
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.compiled import choose
 from learning.errors import ParameterError, RowsError
+from learning.kinds import KINDS
 from learning.rows import Rows, as_features
-from protocol.trees.tree import Tree
-
-Floats = NDArray[np.float64]
-
-# The layout of struct Step in _kernel.c.
-_STEP = np.dtype(
-    [("number", "f8"), ("feature", "i4"), ("left", "i4"), ("right", "i4"), ("missing_left", "i4")]
-)
-_ROWS = 4_096
+from learning.voters import Floats, Voters
+from protocol.trees.content import Content
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Trees laid out for walking, with the weight of each in the vote."""
+    """Estimators laid out for scoring, with the weight of each in the vote."""
 
-    steps: NDArray[np.void]
-    roots: NDArray[np.int32]
-    weights: Floats
+    voters: tuple[Voters, ...]
+    whole: float
+    """The sum of all weights."""
     n_features: int
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], weights: Sequence[float] | Floats | None = None) -> Self:
-        """Lay out the trees; without weights each counts the same."""
-        sizes = np.array([tree.n_nodes for tree in trees], dtype=np.int64)
-        ends = np.cumsum(sizes)
-        roots = (ends - sizes).astype(np.int32)
-        steps = np.zeros(int(sizes.sum()), dtype=_STEP)
-        for tree, first in zip(trees, roots, strict=True):
-            part = steps[first : first + tree.n_nodes]
-            leaf = tree.feature < 0
-            part["number"] = np.where(leaf, tree.value, tree.threshold)
-            part["feature"] = tree.feature
-            part["left"] = tree.left + first
-            part["right"] = tree.right + first
-            part["missing_left"] = tree.missing_left
-        n_features = int(steps["feature"].max()) + 1 if len(steps) else 0
-        return cls(steps, roots, _weights(weights, len(trees)), n_features)
+    def of(cls, contents: Sequence[Content], weights: Sequence[float] | Floats | None = None) -> Self:
+        """Lay out the estimators; without weights each counts the same."""
+        weights = _weights(weights, len(contents))
+        voters = []
+        for kind, places in groupby(range(len(contents)), lambda place: contents[place].kind):
+            run = list(places)
+            voters.append(KINDS[kind].voters([contents[place] for place in run], weights[run]))
+        n_features = max((part.n_features for part in voters), default=0)
+        return cls(tuple(voters), float(weights.sum()), n_features)
 
     def scores(self, X: Any, *, form: str | None = None) -> Floats:
         """Return the weighted mean of P(anomalous) per row, 0.0 without trees; `Rows` come checked."""
@@ -75,41 +62,10 @@ class Predictor:
                 f"rows have {values.shape[1]} columns, a tree splits column {self.n_features - 1}",
                 "columns",
             )
-        if not len(self.roots):
-            return np.zeros(len(values))
-        compiled = choose(form)
-        if compiled is None:
-            total = self._walk(values, vote)
-        else:
-            total = np.empty(len(values))
-            n, d = values.shape
-            arrays = (values, self.steps, self.roots, self.weights, total)
-            compiled.predict(n, len(self.steps), d, len(self.roots), int(vote), *arrays)
-        total /= self.weights.sum()
-        return total
-
-    def _walk(self, values: NDArray[np.float32], vote: bool) -> Floats:
         total = np.zeros(len(values))
-        for first in range(0, len(values), _ROWS):
-            part = values[first : first + _ROWS]
-            for root, weight in zip(self.roots, self.weights, strict=True):
-                number = self._leaves(part, root)
-                total[first : first + _ROWS] += weight * (number > 0.5 if vote else number)
-        return total
-
-    def _leaves(self, part: NDArray[np.float32], root: np.int32) -> Floats:
-        """Walk all rows down one tree a level at a time, and return the values they end at."""
-        at = np.full(len(part), root)
-        moving = np.arange(len(part))
-        while True:
-            step = self.steps[at[moving]]
-            moving = moving[step["feature"] >= 0]
-            if not len(moving):
-                return self.steps["number"][at]
-            step = step[step["feature"] >= 0]
-            value = part[moving, step["feature"]]
-            left = np.where(np.isnan(value), step["missing_left"] != 0, value <= step["number"])
-            at[moving] = np.where(left, step["left"], step["right"])
+        for part in self.voters:
+            total += part.sums(values, vote, form)
+        return total / self.whole if self.voters else total
 
 
 def _weights(weights: Sequence[float] | Floats | None, count: int) -> Floats:

@@ -14,7 +14,7 @@ from learning.errors import ParameterError
 from learning.predict import Predictor
 from learning.rows import Rows
 from protocol.identifiers import EstimatorId
-from protocol.trees.tree import Tree
+from protocol.trees.content import Content
 
 HOME_CHECK = "HOME_CHECK"
 
@@ -36,7 +36,7 @@ class HomeBehaviour:
     highest: float
 
     @classmethod
-    def of(cls, tree: Tree, rows: Rows) -> Self:
+    def of(cls, tree: Content, rows: Rows) -> Self:
         """Try a tree on the rows."""
         values = Predictor.of([tree]).scores(rows)
         anomalous = rows.y == 1
@@ -65,7 +65,7 @@ class HomeCheck:
                 f"enough_anomalies {self.enough_anomalies}: give two shares and a count of at least 1"
             )
 
-    def reason_to_refuse(self, tree: Tree, rows: Rows, threshold: float) -> str | None:
+    def reason_to_refuse(self, tree: Content, rows: Rows, threshold: float) -> str | None:
         """Say why not to hold the tree, or None; the threshold is the one at which the ensemble decides.
 
         The reason is one word for all rules and has no figure: it is recorded, and would tell others about
@@ -73,7 +73,7 @@ class HomeCheck:
         """
         return None if self.accepts(self.behaviour(tree, rows), rows, threshold) else HOME_CHECK
 
-    def behaviour(self, tree: Tree, rows: Rows) -> HomeBehaviour:
+    def behaviour(self, tree: Content, rows: Rows) -> HomeBehaviour:
         """Try the tree on the rows."""
         return HomeBehaviour.of(tree, rows)
 

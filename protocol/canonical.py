@@ -10,6 +10,7 @@ import json
 import math
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from protocol.digest import Digest
@@ -100,17 +101,23 @@ def _check(record: Any, depth: int) -> None:
         # Recursion is safe here: the depth limit is far below the interpreter's.
         if depth > MAX_DEPTH:
             raise EncodingError("RECORD_DEPTH", f"nested more than {MAX_DEPTH} deep")
-        for item in record:
-            _check(item, depth + 1)
+        _check_all(record, depth + 1)
         if kind is dict:
-            for key, item in record.items():
+            for key in record:
                 if type(key) is not str:
                     raise EncodingError("RECORD_TYPE", f"a key is {type(key).__name__}, not text")
-                _check(item, depth + 1)
+            _check_all(record.values(), depth + 1)
     elif kind is float:
         raise EncodingError("RECORD_FLOAT", "a float is not written as a number")
     elif record is not None and kind is not bool:
         raise EncodingError("RECORD_TYPE", f"a record cannot hold {kind.__name__}")
+
+
+def _check_all(items: Iterable[Any], depth: int) -> None:
+    """Check what an object or a list holds; most of it is plain text, which costs no call."""
+    for item in items:
+        if not (type(item) is str and item.isascii() and item.isprintable()):
+            _check(item, depth)
 
 
 def _check_text(text: str) -> None:

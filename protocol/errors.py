@@ -47,6 +47,9 @@ class AttestreeError(Exception):
         # The root class is for what another party said, in whatever class it was raised there.
         if row is not None and type(self) is not AttestreeError and not isinstance(self, row.error):
             raise ValueError(f"error code {code} belongs to {row.error.__name__}, not {type(self).__name__}")
+        # A person acts by the cause: a refusal without one is a fault of ours, also where no type is checked.
+        if not isinstance(cause, str):
+            raise TypeError(f"error {code} says no cause")
         self.code = code
         self.cause = cause
         self.remedy = _DEFINED[code].remedies[case].format(**values) if remedy is None else remedy
@@ -191,6 +194,9 @@ TABLE: dict[str, Code] = {
     "TREE_LEAF_VALUE": Code(TreeError, "Refuse this tree; a leaf holds a probability from 0 to 1."),
     "TREE_TOO_DEEP": Code(TreeError, _FIT),
     "TREE_TOO_MANY_NODES": Code(TreeError, _FIT),
+    "BOOSTED_TREES": Code(TreeError, "Refuse this estimator; boost for fewer rounds."),
+    "BOOSTED_BASE": Code(TreeError, "Refuse this estimator; its base is no log-odds."),
+    "BOOSTED_LEAF": Code(TreeError, "Refuse this estimator; a leaf of it is no log-odds."),
     "TREE_VERSION": Code(
         TreeError, "Ask the sender for the estimator format of the process; nothing else is ever loaded."
     ),

@@ -53,6 +53,7 @@ from protocol.task.opening import Opening, TaskId, inputs_digest, statement
 from protocol.task.payload import read_payload
 from protocol.task.possession import check_possession
 from protocol.task.result import TaskResult
+from protocol.task.sandbox import check_profile
 from protocol.task.statement import Action, verify_statement
 from protocol.trees.share import Share, ShareLimits
 
@@ -98,14 +99,22 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
     @submit
     @allow(Role.NODE)
     def open_task(  # noqa: PLR0917
-        self, ctx: Context, process: str, node: str, iteration: int, opening: dict[str, Any], proof: str
+        self,
+        ctx: Context,
+        process: str,
+        node: str,
+        iteration: int,
+        opening: dict[str, Any],
+        proof: str,
+        profile: str = "",
     ) -> TaskRecord:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
         `opening` has the fields of docs/formats/task-v1.md, and `proof` is its key's signature, in hex, over
         it, the task and the node's organisation (docs/formats/possession-v1.md). The task must be the node's
         next; one that failed, was refused or is overdue is opened again, with a key that no task had before.
-        What the old key signs is worthless from then on, whatever time its client claims.
+        What the old key signs is worthless from then on, whatever time its client claims. `profile` is the
+        container's configuration, whose digest is the opening's `sandbox`; it stays in the block.
         """
         task = TaskId(process, node, iteration)
         context = task_context(ctx, task)
@@ -115,6 +124,8 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         commitment = Opening.from_dict(opening)
         check_possession(task, context.organisation, commitment, _from_hex(proof))
         context.check_opening(commitment)
+        if profile:
+            check_profile(commitment, profile.encode())
         _check_state(ctx, commitment, context)
         before = store.find_task(ctx, task)
         was = state_now(ctx, before)

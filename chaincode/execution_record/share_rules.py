@@ -24,8 +24,8 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
 from protocol.task.opening import TaskId
 from protocol.trees.estimator import Estimator
+from protocol.trees.kinds import check_format
 from protocol.trees.share import Share
-from protocol.trees.tree import check_format
 
 MAX_CHANCE = 16
 """Trees of at most so many splits may be equal by chance (docs/adr/0405): they are marked, never refused."""

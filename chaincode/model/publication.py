@@ -18,8 +18,8 @@ from protocol.ledger.tasks import ResultRecord
 from protocol.task.opening import TaskId
 from protocol.task.payload import read_payload
 from protocol.trees.estimator import Estimator
+from protocol.trees.kinds import check_format
 from protocol.trees.share import Share, ShareLimits
-from protocol.trees.tree import check_format
 
 MAX_TREES_BYTES = 16 << 20
 

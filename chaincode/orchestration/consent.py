@@ -1,22 +1,21 @@
 """Consent to changes of a running process: one organisation asks, and it holds once enough have agreed.
 
-What concerns one organisation alone (its node leaves, or comes back) holds at once. A topology or a new node
-needs everybody who takes part, because it decides whom they listen to. Another image version, or a node that
-comes back after it was left out, needs more than half: one member shall not keep the others on a version with
-a fault. Nobody runs code that it has not agreed to: a node whose organisation has not opens no task with it.
+Whose agreement it takes is in `protocol/agreement/consent.py`. Nobody runs code that it has not agreed to: a
+node whose organisation has not opens no task with it.
 
 Asks and agreements stand under keys of their own, which no task reads but those of an image that was changed.
 Each counts only with the endorsement of the organisation that it is the word of (`chaincode/common/own.py`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from chaincode.common import CallerIdentity, provenance, read, write
 from chaincode.common.own import check_vouched, find_words, write_word
 from chaincode.orchestration.process import Process, ProcessProgress
 from chaincode.shim import Context
-from protocol.agreement.course import Change, ChangeKind
+from protocol.agreement.consent import Consent, consent_to
+from protocol.agreement.course import Change
 from protocol.errors import AccessError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -28,56 +27,6 @@ from protocol.ledger.changes import (
     change_digest,
 )
 from protocol.ledger.common import Provenance
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """Whose agreement counts for a change, how many it takes, and who must agree whether it counts or not."""
-
-    counted: tuple[str, ...]
-    quorum: int
-    required: tuple[str, ...] = ()
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """All who may agree."""
-        return tuple(sorted({*self.counted, *self.required}))
-
-    @property
-    def needed(self) -> int:
-        """How many agreements it takes."""
-        return self.quorum + sum(name not in self.counted for name in self.required)
-
-    def is_given(self, agreed: Mapping[str, Provenance]) -> bool:
-        """Whether these agreements are enough."""
-        counted = sum(name in agreed for name in self.counted)
-        return counted >= self.quorum and all(name in agreed for name in self.required)
-
-    def missing(self, agreed: Mapping[str, Provenance]) -> tuple[str, ...]:
-        """Return those who may still agree."""
-        return tuple(name for name in self.members if name not in agreed)
-
-
-def consent_to(change: Change, progress: ProcessProgress) -> Consent:
-    """Return whose consent a change needs."""
-    present = progress.present()
-    if change.kind is ChangeKind.LEAVE:
-        return Consent((progress.plan.nodes[change.subject["node"]],), 1)
-    if change.kind is ChangeKind.IMAGE:
-        return Consent(present, majority_of(present))
-    if change.kind is ChangeKind.TOPOLOGY:
-        return Consent(present, len(present))
-    node, owner = change.subject["node"], (change.subject["organisation"],)
-    if node not in progress.plan.nodes:
-        return Consent(present, len(present), owner)
-    if progress.may_return(node):
-        return Consent(owner, 1)
-    return Consent(present, majority_of(present), owner)
-
-
-def majority_of(members: tuple[str, ...]) -> int:
-    """Return how many are more than half."""
-    return len(members) // 2 + 1
 
 
 def ask(

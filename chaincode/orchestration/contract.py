@@ -19,8 +19,9 @@ from chaincode.orchestration.process import (
     next_iteration,
     owner_of,
 )
-from chaincode.orchestration.queries import ProcessQueries, abort_votes, needed_to_abort
+from chaincode.orchestration.queries import ProcessQueries, abort_votes
 from chaincode.shim import Context, submit
+from protocol.agreement.consent import needed_to_abort
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessState, ProcessTransition
 from protocol.agreement.process import Specification
@@ -178,7 +179,7 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
         caller = found.member(ctx)
         was, progress = found.record.status, ProcessProgress(ctx, process, found.plan)
         found.move(ProcessTransition.ABORT)
-        needed = needed_to_abort(found, was, progress)
+        needed = needed_to_abort(found.specification, was, progress)
         if was is ProcessState.RUNNING:
             progress.need_say(caller)
             if not progress.unfinished():

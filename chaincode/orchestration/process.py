@@ -11,6 +11,7 @@ from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
+from protocol.agreement.progress import Progress
 from protocol.errors import AccessError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
@@ -113,54 +114,20 @@ class Process:
         return caller
 
 
-class ProcessProgress:
-    """How far each node is: the number of the iteration it looks for work from, by node."""
+class ProcessProgress(Progress):
+    """How far each node is, as the ledger has it."""
 
     def __init__(self, ctx: Context, process: str, plan: Plan) -> None:
-        self.plan = plan
         names = sorted(plan.nodes)
         found = read_many(ctx, [keys.progress(process, node) for node in names], ProgressRecord)
         self.records = {node: record for node, record in zip(names, found, strict=True) if record is not None}
-
-    def next_of(self, node: str) -> int | None:
-        """Return the iteration a node has to do next, None when it has done all of its own."""
-        return next_iteration(self.plan, node, self.records.get(node))
-
-    def unfinished(self) -> dict[str, int]:
-        """Return the nodes that have work left, with their next iteration."""
-        found = {node: self.next_of(node) for node in sorted(self.plan.nodes)}
-        return {node: iteration for node, iteration in found.items() if iteration is not None}
-
-    def present(self) -> tuple[str, ...]:
-        """Return the organisations that have a say."""
-        unfinished = self.unfinished()
-        return self.plan.present([node for node in self.plan.nodes if node not in unfinished])
+        super().__init__(plan, {node: record.iteration for node, record in self.records.items()})
 
     def need_say(self, caller: CallerIdentity) -> None:
         """Refuse a caller whose organisation is not of the consortium, has left, or was left out."""
         caller.need_member(self.plan.consortium)
         if caller.organisation not in self.present():
             raise AccessError("ACCESS_ORGANISATION", f"{caller.organisation} no longer takes part")
-
-    def may_return(self, node: str) -> bool:
-        """Whether a node that left may come back by its own organisation's word.
-
-        Each return and each leave is read by everybody's tasks, so that one organisation could hold up all
-        others by doing them in turn: after its first return a node has to complete something in between.
-        """
-        if node in self.plan.course.left_out:
-            return False
-        spans, record = self.plan.spans(node), self.records.get(node)
-        return len(spans) == 1 or (record is not None and record.iteration >= spans[-1][0])
-
-    def frontier(self) -> int:
-        """Return the latest iteration that may have begun on some node; the past is up to there."""
-        finished = [record.iteration for record in self.records.values()]
-        return max([*self.unfinished().values(), *finished], default=0)
-
-    def current(self) -> int | None:
-        """Return the earliest iteration that some node still has to do, None when all are done."""
-        return min(self.unfinished().values(), default=None)
 
 
 def find_progress(ctx: Context, process: str, node: str) -> ProgressRecord | None:

@@ -3,13 +3,13 @@
 from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, stored_page
 from chaincode.common.calls import image_record
 from chaincode.common.own import find_word, find_words, is_word
-from chaincode.orchestration.consent import agreements, consent_to, majority_of, status_of
+from chaincode.orchestration.consent import agreements, status_of
 from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
+from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.course import ChangeKind
-from protocol.agreement.lifecycle import PROCESS, ProcessState
+from protocol.agreement.lifecycle import PROCESS
 from protocol.agreement.plan import Plan, PlannedImage
-from protocol.agreement.process import AbortRule
 from protocol.errors import StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -99,7 +99,7 @@ class ProcessQueries(LedgerContract):
         found = Process.load(ctx, process)
         progress = ProcessProgress(ctx, process, found.plan)
         present, status = progress.present(), found.record.status
-        needed = needed_to_abort(found, status, progress)
+        needed = needed_to_abort(found.specification, status, progress)
         abort = AbortStatus(process, status, abort_votes(ctx, process, progress.plan.consortium), needed)
         absences = [
             vote
@@ -198,12 +198,6 @@ def abort_votes(ctx: Context, process: str, members: tuple[str, ...]) -> dict[st
     """Return the votes of these organisations to give a process up."""
     places = {name: keys.abort(process, name) for name in members}
     return {name: vote.by for name, vote in find_words(ctx, places, AbortVote).items()}
-
-
-def needed_to_abort(process: Process, status: ProcessState, progress: ProcessProgress) -> int:
-    """Return how many votes give a process up: one for a proposal, or where the specification says so."""
-    alone = status is not ProcessState.RUNNING or process.specification.abort is AbortRule.ANY
-    return 1 if alone else majority_of(progress.present())
 
 
 def _task_image(ctx: Context, process: Process, organisation: str, planned: PlannedImage) -> TaskImage:

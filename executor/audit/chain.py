@@ -14,14 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from executor.audit.checkpoint import Marks, Resumed
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
-from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.messages import MalformedError, configtx, parse
 from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, check_config_creator
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.fabric.view import View
 from executor.audit.findings import Findings
+from executor.audit.verdicts import compare_verdicts
 
 SENTENCES = {
     "anchor": "the channel's first block is the one known from outside",
@@ -32,6 +34,7 @@ SENTENCES = {
     "endorsements": "each valid transaction is endorsed as the policies of all it changes ask",
     "validity flags": "each transaction's noted verdict is the one computed here",
     "commit hashes": "each commit hash of the exporting peer is the one computed here",
+    "checkpoint": "the blocks up to the checkpoint are those that were verified when it was written",
 }
 
 
@@ -80,6 +83,8 @@ class Chain:
     _config_block: int = 0
     _view: View | None = None
     """The place of the last block in the order, where a quorum of orderers notes it."""
+    resumed: Resumed | None = None
+    """The earlier run that this one goes on from; its blocks are only followed, hash by hash."""
 
     @property
     def configuration(self) -> Configuration:
@@ -100,11 +105,48 @@ class Chain:
         self._check_links(block, number)
         if number == 0:
             self._begin(block)
-        else:
+        elif self.resumed is None or number >= self.resumed.marks.height:
             self._check_orderers(block, number)
             yield from self._check_transactions(block, number)
         self.last_hash = block.hash
         self.height += 1
+        if self.resumed is not None and self.height == self.resumed.marks.height:
+            self._resume(block, self.resumed)
+
+    @property
+    def marks(self) -> Marks:
+        """Where this run stands, for the one that goes on from here."""
+        return Marks(
+            self.configuration.channel,
+            self.genesis.hex(),
+            self.height,
+            self.last_hash.hex(),
+            self.validator.commit_hash.hex() or bytes(32).hex(),
+            self._config_block,
+        )
+
+    def go_on(self, resumed: Resumed) -> None:
+        """Stand where an earlier run stood: the next block has to follow the last that it saw."""
+        marks = resumed.marks
+        self.genesis, self.last_hash = bytes.fromhex(marks.genesis), bytes.fromhex(marks.block_hash)
+        self.height, self.resumed = marks.height, resumed
+        self._take_up(resumed)
+
+    def _take_up(self, resumed: Resumed) -> None:
+        config = parse(configtx.Config, resumed.configuration)
+        self._configuration = Configuration(resumed.marks.channel, config)
+        self._config_block = resumed.marks.config_block
+
+    def _resume(self, block: Block, resumed: Resumed) -> None:
+        """Take up what an earlier run verified, if this is the chain that it saw."""
+        marks, where = resumed.marks, f"block {block.number}"
+        same = (self.genesis.hex(), block.hash.hex()) == (marks.genesis, marks.block_hash)
+        self.findings.check("checkpoint", same, "it is another block than was verified before", where)
+        self._take_up(resumed)
+        if block.number > 0 and self.configuration.ordering.is_bft:
+            self._view = block.view
+        if block.number > 0:
+            self._check_commit_hash(block, block.number)
 
     def _begin(self, block: Block) -> None:
         """Take the first block, which nobody signs: it must be known from outside."""
@@ -182,14 +224,12 @@ class Chain:
             self.findings.fail("configuration", str(error), where)
 
     def _compare(self, block: Block, item: Judged) -> Iterator[Committed]:
-        """Compare a verdict with the one noted, and name what a wrong one hides."""
+        """Judge a transaction's noted verdict, and hand it on if it counts."""
         position = Position(block.number, item.index)
         where = f"{position} ({item.tx_id[:16]})" if item.tx_id else str(position)
         noted = block.flags[item.index] if item.index < len(block.flags) else None
         self.transactions += 1
-        self.findings.count("validity flags")
-        if noted != item.verdict:
-            self._name(item, noted, where)
+        compare_verdicts(self.findings, item, noted, where)
         if item.transaction is None:
             return
         self.findings.count("creators")
@@ -199,16 +239,6 @@ class Chain:
             organisations = {found.organisation.msp_id for found in item.transaction.endorsers}
             self.endorsed_by[len(organisations)] += 1
             yield Committed(position, item.transaction)
-
-    def _name(self, item: Judged, noted: int | None, where: str) -> None:
-        shown = _shown(noted)
-        if noted == Verdict.VALID and item.verdict is Verdict.ENDORSEMENT_POLICY_FAILURE:
-            self.findings.fail("endorsements", item.why, where)
-        elif noted == Verdict.VALID and item.verdict in _CREATOR:
-            self.findings.fail("creators", item.why, where)
-        else:
-            what = f"it is noted as {shown} and is {item.verdict.name}"
-            self.findings.fail("validity flags", f"{what}: {item.why}" if item.why else what, where)
 
     def _check_commit_hash(self, block: Block, number: int) -> None:
         try:
@@ -220,21 +250,3 @@ class Chain:
         if not same and noted:
             # What is wrong in one block is said of that block, and not of all that follow.
             self.validator.commit_hash = noted
-
-
-_CREATOR = (
-    Verdict.BAD_CREATOR_SIGNATURE,
-    Verdict.BAD_PROPOSAL_TXID,
-    Verdict.INVALID_ENDORSER_TRANSACTION,
-    Verdict.BAD_PAYLOAD,
-    Verdict.BAD_COMMON_HEADER,
-)
-
-
-def _shown(noted: int | None) -> str:
-    if noted is None:
-        return "nothing"
-    try:
-        return Verdict(noted).name
-    except ValueError:
-        return f"code {noted}"

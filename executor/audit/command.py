@@ -17,6 +17,7 @@ from executor.audit.files import read_roots, read_statement, verify_file, write_
 from executor.audit.proof.command import proof
 from executor.audit.subject_commands import COMMANDS, end_unless
 from executor.audit.text import show_verification
+from executor.audit.watch_command import watch
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import exit_code, json_option, message, reported, to_dict
@@ -29,7 +30,7 @@ def audit() -> None:
     """Check what happened on the ledger, by nobody's word."""
 
 
-for command in (*COMMANDS, proof):
+for command in (*COMMANDS, proof, watch):
     audit.add_command(command)
 
 
@@ -68,9 +69,26 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="What an organisation says of its peer (`executor audit attest`); can be given often.",
 )
+@click.option(
+    "--from",
+    "resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Go on from a checkpoint that an earlier run of yours wrote; it is an anchor, too.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write where this run stands, if every claim holds, for a later one to go on from.",
+)
 @json_option
-def verify(
-    file: Path, genesis: str | None, roots: Path | None, statements: tuple[Path, ...], as_json: bool
+def verify(  # noqa: PLR0917
+    file: Path,
+    genesis: str | None,
+    roots: Path | None,
+    statements: tuple[Path, ...],
+    resume: Path | None,
+    checkpoint: Path | None,
+    as_json: bool,
 ) -> None:
     """Check an export without a network, a peer or an engine; exit 0 only if every claim holds.
 
@@ -78,7 +96,8 @@ def verify(
     """
     try:
         said = [read_statement(path) for path in statements]
-        found = verify_file(file, anchor_of(genesis, roots), said=said)
+        anchor = Anchor() if resume and not (genesis or roots) else anchor_of(genesis, roots)
+        found = verify_file(file, anchor, said=said, resume=resume, checkpoint=checkpoint)
     except AttestreeError as error:
         _end_unread(error, as_json)
     answer(found.to_dict(), lambda: show_verification(found), as_json=as_json, indent=2)

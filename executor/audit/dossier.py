@@ -7,11 +7,14 @@ from typing import Any
 
 from executor.audit.chain import Position
 from executor.audit.findings import Claim, Failure, Findings
+from executor.audit.replay.models import greatest_vote
+from executor.audit.replay.tasks import profile_of
 from executor.audit.replay.view import View, Written
 from executor.audit.sentences import facts_of, sentence_of
 from protocol.errors import IdentifierError
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.ledger import keys
+from protocol.ledger.models import ModelRecord
 from protocol.task.opening import TaskId
 
 OF_ONE_TREE = ("estimator", "offer", "member")
@@ -139,6 +142,12 @@ class Dossier:
         # Of a process, what its own record says: each of its tasks has digests of its own.
         if not of_process or item.key.kind == "process":
             self.facts.update(facts_of(item))
+            if isinstance(item.record, ModelRecord):
+                name, share = greatest_vote(view, item.record)
+                self.facts["greatest vote of another organisation"] = f"{share:.4f} {name}".strip()
+            profile = profile_of(view) if item.key.kind == "task" else b""
+            if profile:
+                self.facts["sandbox profile"] = profile.decode(errors="replace")
 
 
 def claims_of(findings: SubjectFindings, positions: set[Position]) -> tuple[list[Claim], list[Failure]]:

@@ -1,6 +1,8 @@
 """The files that audits read and write, at paths that a user gives."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
 
 from cryptography import x509
@@ -21,11 +23,28 @@ def verify_file(
     observers: tuple[Observer, ...] = (),
     said: Sequence[Statement] = (),
     findings: Findings | None = None,
+    *,
+    resume: Path | None = None,
+    checkpoint: Path | None = None,
 ) -> Verification:
-    """Check the export in a file."""
+    """Check the export in a file, from a checkpoint on if one is given."""
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_input(file))
+        earlier = None if resume is None else stack.enter_context(open_input(resume))
+        try:
+            return verify_bundle(
+                opened, anchor, observers, said, findings, resume=earlier, checkpoint=checkpoint
+            )
+        except OSError as error:
+            raise UsageError(
+                "AUDIT_FILE", f"{checkpoint or file} cannot be used: {error.strerror}"
+            ) from error
+
+
+def open_input(file: Path) -> BufferedReader:
+    """Open a file that a user names."""
     try:
-        with open_file(file) as opened:
-            return verify_bundle(opened, anchor, observers, said, findings)
+        return open_file(file)
     except UserFileError as error:
         raise UsageError("AUDIT_FILE", f"{file} cannot be read: {error.cause}") from error
 

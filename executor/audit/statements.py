@@ -94,7 +94,8 @@ class Seen:
     """The hashes of a chain at one height, as they were computed here."""
 
     block_hash: str
-    commit_hash: str
+    commit_hash: str | None
+    """None where an earlier run computed it."""
 
 
 def compare(
@@ -118,6 +119,6 @@ def compare(
             continue
         chain = statement.block_hash == known.block_hash
         findings.check("statements", chain, f"{statement.organisation} has another chain", where)
-        state = statement.commit_hash == known.commit_hash
+        state = known.commit_hash in (None, statement.commit_hash)
         what = f"the peer of {statement.organisation} has another state"
         findings.check("statements", state or not chain, what, where)

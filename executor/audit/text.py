@@ -21,6 +21,8 @@ def show_verification(found: Verification) -> str:
         parts += ["", "Not as it should be:", *map(show_failure, found.failures)]
     parts += challenges.lines(found.challenges)
     parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in found.not_proven)]
+    if found.checkpoint is not None:
+        parts += ["", f"checkpoint at height {chain.height}: {found.checkpoint}"]
     parts += ["", "verified" if found.verified else "NOT VERIFIED"]
     return "\n".join(parts)
 

@@ -7,13 +7,15 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, Any
 
 from executor.audit import chain as chains
 from executor.audit import challenges, statements
 from executor.audit.bundle import CONFIGURATION, MANIFEST, Manifest, block_name, read_members
 from executor.audit.chain import Anchor, Chain
+from executor.audit.checkpoint import read_checkpoint, write_checkpoint
 from executor.audit.errors import BundleError
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.configuration import Configuration
@@ -25,6 +27,7 @@ from executor.audit.replay.challenges import standing_challenges
 from executor.audit.replay.replay import Replay
 from executor.audit.replay.view import View, Written
 from executor.audit.statements import Seen, Statement
+from protocol.digest import Digest
 from protocol.ledger.challenges import ChallengeEvidence
 
 SENTENCES = {
@@ -33,6 +36,9 @@ SENTENCES = {
     **statements.SENTENCES,
     "export": "what the export says about itself is what its blocks say",
 }
+EARLIER = (
+    "That the blocks up to the checkpoint are right: an earlier run verified them, and its file is believed."
+)
 Observer = Callable[[View, Written], None]
 
 
@@ -48,6 +54,8 @@ class Verification:
     chain: Chain = field(repr=False)
     challenges: list[ChallengeEvidence] = field(default_factory=list)
     """Those of the whole channel."""
+    checkpoint: Digest | None = None
+    """The digest of the checkpoint that was written."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -56,6 +64,8 @@ class Verification:
             "channel": self.manifest.channel,
             "process": self.manifest.process,
             "blocks": self.chain.height,
+            "from": 0 if self.chain.resumed is None else self.chain.resumed.marks.height,
+            "checkpoint": None if self.checkpoint is None else str(self.checkpoint),
             "transactions": self.chain.transactions,
             "signatures": self.chain.signatures,
             "genesis": f"sha256:{self.chain.genesis.hex()}",
@@ -75,13 +85,21 @@ def verify_bundle(
     observers: tuple[Observer, ...] = (),
     said: Sequence[Statement] = (),
     findings: Findings | None = None,
+    *,
+    resume: IO[bytes] | None = None,
+    checkpoint: Path | None = None,
 ) -> Verification:
-    """Check an export, and what organisations said of their peers; what is no export at all raises."""
+    """Check an export, and what organisations said of their peers; what is no export at all raises.
+
+    `resume` is the checkpoint of an earlier run to go on from, `checkpoint` where to write one if all holds.
+    """
     findings = Findings(SENTENCES) if findings is None else findings
     members = read_members(file)
     manifest = _manifest(members)
     chain = Chain(anchor, findings)
     replayed = Replay(findings, chain.validator.state, observers)
+    if resume is not None:
+        _resume(chain, replayed, resume)
     copies: dict[str, bytes] = {}
     heights, seen = {statement.height for statement in said}, dict[int, Seen]()
     try:
@@ -91,21 +109,42 @@ def verify_bundle(
                 for committed in chain.take(content):
                     replayed.take(committed)
                 if chain.height in heights:
-                    seen[chain.height] = Seen(chain.last_hash.hex(), chain.validator.commit_hash.hex())
+                    seen[chain.height] = _seen(chain)
             else:
                 _need_order(name, copies)
                 copies[name] = content
         if chain.height != manifest.height:
             raise BundleError("BUNDLE_BLOCKS", f"it has {chain.height} blocks of {manifest.height}")
+        if chain.resumed is not None and chain.height < chain.resumed.marks.height:
+            known = chain.resumed.marks.height
+            raise BundleError("CHECKPOINT_AHEAD", f"it has {chain.height} blocks, and {known} were verified")
     except MalformedError as error:
         raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
     _check_copies(findings, manifest, chain, copies)
     statements.compare(findings, chain.configuration, said, seen)
     found = standing_challenges(chain.validator.state)
+    written = None
+    if checkpoint is not None and findings.verified:
+        config = chain.configuration.config.SerializeToString(deterministic=True)
+        written = write_checkpoint(checkpoint, chain.marks, config, chain.validator, replayed.authors)
     chain.validator.state.close()
+    limits = [*([EARLIER] if chain.resumed is not None else []), *not_proven(chain)]
     return Verification(
-        findings.verified, findings.claims, findings.failures, not_proven(chain), manifest, chain, found
+        findings.verified, findings.claims, findings.failures, limits, manifest, chain, found, written
     )
+
+
+def _resume(chain: Chain, replayed: Replay, file: IO[bytes]) -> None:
+    """Fill chain and replay with what an earlier run left; it anchors this one, too."""
+    chain.resumed = read_checkpoint(file, chain.validator)
+    replayed.authors.update(chain.resumed.authors)
+    if chain.anchor.genesis is None:
+        chain.anchor = replace(chain.anchor, genesis=bytes.fromhex(chain.resumed.marks.genesis))
+
+
+def _seen(chain: Chain) -> Seen:
+    resumed = chain.resumed is not None and chain.height < chain.resumed.marks.height
+    return Seen(chain.last_hash.hex(), None if resumed else chain.validator.commit_hash.hex())
 
 
 def copies_of(configuration: Configuration) -> Iterator[tuple[str, bytes]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from experiments.comparison import ComparisonPlan
     from experiments.data import DataTable
 
-FITS = ("plain", "balanced", "extra", "undersampled", "regressor")
+FITS = ("plain", "balanced", "extra", "undersampled", "regressor", "boosted")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
 ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "shadow")
 NONE = "none"

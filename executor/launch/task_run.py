@@ -28,6 +28,7 @@ from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import Journal, NodeStore
 from executor.ledger.transport import Receipt
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
+from protocol import canonical
 from protocol.broker.exit_codes import LearnerExit
 from protocol.errors import AttestreeError
 from protocol.signing import SigningKey
@@ -111,7 +112,8 @@ def _open_and_run(  # noqa: PLR0917
     seconds = min(session.seconds, float(plan.context.task_seconds))
     with laid_out(plan, session.store) as directory:
         tell("opening the task")
-        opened = session.ledger.execution.open_task(plan.task.id, opening, proof).receipt
+        profile = canonical.encode(plan.profile.to_record())
+        opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
         relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
         try:
             return relay, opened, _run_container(session, relay, directory, key, name)

@@ -6,6 +6,8 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
+from executor.model.compare import compare
+from executor.model.explain import explain
 from executor.model.export import export
 from executor.model.predict import predict
 from executor.model.prove import prove
@@ -22,7 +24,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in (export, predict, prove, verify):
+for command in (compare, explain, export, predict, prove, verify):
     model.add_command(command)
 
 

@@ -5,7 +5,7 @@ spelling, so its SHA-256 stands for all of it: `sha256sum model.json` is the dig
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,11 @@ from protocol.digest import Digest
 from protocol.errors import DataError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
 from protocol.task.result import ensemble_digest
+from protocol.trees import encoding_boosted
+from protocol.trees.boosted import Boosted
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
-from protocol.trees.limits import FORMAT_MAX_INTERNAL, TreeLimits
+from protocol.trees.limits import BOOSTED, FORMAT_MAX_INTERNAL, TreeLimits
 from protocol.trees.tree import Tree
 
 FORMAT, VERSION = "attestree-model", 2
@@ -60,11 +63,19 @@ def to_dict(exported: Exported) -> dict[str, Any]:
                 "format": estimator.tree.format,
                 "digest": str(estimator.tree.digest),
                 "weight": weight,
+                **_boosting(estimator.tree),
                 **{name: getattr(estimator.tree, name).tolist() for name in ARRAYS},
             }
             for estimator, weight in zip(model.ensemble, model.weights.tolist(), strict=True)
         ],
     }
+
+
+def _boosting(content: Content) -> dict[str, Any]:
+    """Return what a boosted estimator has and a single tree has not: its base, and where its trees begin."""
+    if not isinstance(content, Boosted):
+        return {}
+    return {"base": content.base, "roots": content.roots.tolist()}
 
 
 def terms_dict(terms: ModelTerms) -> dict[str, Any]:
@@ -177,21 +188,29 @@ def _forms(record: Mapping[str, Any]) -> dict[str, Digest]:
 
 
 def _estimator(entry: Mapping[str, Any], widest: TreeLimits) -> Estimator:
-    limits = replace(widest, format=entry["format"])
-    tree = Tree.from_arrays(
-        entry["feature"],
-        entry["threshold"],
-        entry["left"],
-        entry["right"],
-        entry["value"],
-        entry["missing_left"],
-        limits,
-    )
+    arrays = {name: entry[name] for name in ARRAYS}
+    tree: Content
+    if entry["format"] == encoding_boosted.FORMAT:
+        tree = from_flat(entry["base"], entry["roots"], arrays, replace(widest, kind=BOOSTED))
+    else:
+        tree = Tree.from_arrays(**arrays, limits=replace(widest, format=entry["format"]))
     if str(tree.digest) != entry["digest"]:
         raise altered(
             f"the tree of {entry['id']} has the digest {tree.digest}, and it says {entry['digest']}"
         )
     return Estimator(EstimatorId.parse(entry["id"]), tree)
+
+
+def from_flat(base: float, roots: Sequence[int], arrays: Mapping[str, Any], limits: TreeLimits) -> Content:
+    """Return the boosted estimator whose trees stand in arrays one after the other, each from its root."""
+    trees = []
+    ends = [*roots[1:], len(arrays["feature"])]
+    for first, end in zip(roots, ends, strict=True):
+        tree = {name: array[first:end] for name, array in arrays.items()}
+        for side in ("left", "right"):
+            tree[side] = [child if child < 0 else child - first for child in tree[side]]
+        trees.append(tree)
+    return Boosted.from_arrays(base, trees, limits)
 
 
 def _no_model(file: str, cause: str) -> ModelError:

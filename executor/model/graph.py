@@ -3,6 +3,10 @@
     features (float, N x d) -> Cast to double -> TreeEnsemble (sum over trees of weight * leaf)
         -> Div by the sum of weights -> score (double, N) -> Greater than threshold -> anomalous (bool, N)
 
+Of boosted estimators TreeEnsemble gives one sum each, (N x estimators), and before the division stands
+
+        -> Add the bases -> 1 / (1 + exp(-x)) -> MatMul with the weights
+
 Rows are compared as float32 values, as everywhere in this project, and leaves added in double. The operator
 is that of ai.onnx.ml 5, the first whose output is not rounded to float32; where a missing value goes is said
 node by node.
@@ -18,7 +22,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from executor.model.content import Model
 from executor.model.errors import ModelError
-from protocol.trees.tree import Tree
+from protocol.trees.boosted import Boosted
+from protocol.trees.content import Content
 
 OPSET, TREES_OPSET, IR = 21, 5, 10
 INPUT, SCORE, DECISION = "features", "score", "anomalous"
@@ -30,10 +35,11 @@ def to_onnx(model: Model, features: Sequence[str] | None = None) -> bytes:
     if not len(model.ensemble):
         raise ModelError("MODEL_EXPORT", "the model has no trees", case="empty")
     weights = model.weights
+    nodes, constants = (_boosted_sums if _is_boosted(model) else _tree_sums)(model, weights)
     graph = helper.make_graph(
         [
             helper.make_node("Cast", [INPUT], ["rows"], to=TensorProto.DOUBLE),
-            _trees_node(model, weights),
+            *nodes,
             helper.make_node("Div", ["sums", "total"], ["means"]),
             helper.make_node("Reshape", ["means", "flat"], [SCORE]),
             helper.make_node("Greater", [SCORE, "threshold"], [DECISION]),
@@ -48,6 +54,7 @@ def to_onnx(model: Model, features: Sequence[str] | None = None) -> bytes:
             numpy_helper.from_array(np.array(weights.sum()), "total"),
             numpy_helper.from_array(np.array(model.voting.threshold), "threshold"),
             numpy_helper.from_array(np.array([-1], dtype=np.int64), "flat"),
+            *constants,
         ],
     )
     made = helper.make_model(
@@ -71,21 +78,60 @@ def _properties(model: Model, features: Sequence[str] | None) -> dict[str, str]:
     return found | ({"features": "\n".join(features)} if features else {})
 
 
-def _trees_node(model: Model, weights: NDArray[np.float64]) -> Any:
-    """Lay the trees out as the operator wants them: internal nodes and leaves in arrays of their own."""
-    parts = _Arrays()
+def _is_boosted(model: Model) -> bool:
+    return any(isinstance(estimator.tree, Boosted) for estimator in model.ensemble)
+
+
+def _tree_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any], list[Any]]:
+    """Add up what single trees say, each with its weight in its leaves."""
+    parts = Arrays()
     for estimator, weight in zip(model.ensemble, weights, strict=True):
         value = estimator.tree.value
         number = value if model.voting.vote == "mean" else (value > 0.5).astype(np.float64)
-        parts.add(estimator.tree, weight * number)
+        parts.add(estimator.tree, weight * number, 0)
+    return [trees_node(parts, 1, "sums")], []
+
+
+def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any], list[Any]]:
+    """Give each boosted estimator a sum of its own, make it a probability, and add those up by weight."""
+    parts, bases = Arrays(), []
+    for target, estimator in enumerate(model.ensemble):
+        if not isinstance(estimator.tree, Boosted):
+            raise ModelError("MODEL_EXPORT", "the model has estimators of several kinds")
+        parts.add(estimator.tree, estimator.tree.value, target)
+        bases.append(estimator.tree.base)
+    nodes = [
+        trees_node(parts, len(bases), "corrections"),
+        helper.make_node("Add", ["corrections", "bases"], ["log_odds"]),
+        # Not Sigmoid: ONNX Runtime's is an approximation.
+        helper.make_node("Neg", ["log_odds"], ["negated"]),
+        helper.make_node("Exp", ["negated"], ["odds_against"]),
+        helper.make_node("Add", ["odds_against", "one"], ["odds_of_both"]),
+        helper.make_node("Div", ["one", "odds_of_both"], ["probabilities"]),
+    ]
+    counted = "probabilities"
+    if model.voting.vote != "mean":
+        nodes += [
+            helper.make_node("Greater", ["probabilities", "half"], ["alarms"]),
+            helper.make_node("Cast", ["alarms"], ["votes"], to=TensorProto.DOUBLE),
+        ]
+        counted = "votes"
+    nodes.append(helper.make_node("MatMul", [counted, "weights"], ["sums"]))
+    constants = {"bases": np.array([bases]), "weights": weights[:, None], "half": np.array(0.5)}
+    constants["one"] = np.array(1.0)
+    return nodes, [numpy_helper.from_array(array, name) for name, array in constants.items()]
+
+
+def trees_node(parts: "Arrays", targets: int, output: str) -> Any:
+    """Return the operator with internal nodes and leaves in arrays of their own, as it wants them."""
     return helper.make_node(
         "TreeEnsemble",
         ["rows"],
-        ["sums"],
+        [output],
         domain="ai.onnx.ml",
         aggregate_function=SUM,
         post_transform=NO_TRANSFORM,
-        n_targets=1,
+        n_targets=targets,
         tree_roots=parts.roots,
         nodes_featureids=parts.feature,
         nodes_splits=numpy_helper.from_array(np.array(parts.threshold), "splits"),
@@ -95,12 +141,12 @@ def _trees_node(model: Model, weights: NDArray[np.float64]) -> Any:
         nodes_trueleafs=parts.true_leaf,
         nodes_falsenodeids=parts.false,
         nodes_falseleafs=parts.false_leaf,
-        leaf_targetids=[0] * len(parts.leaves),
+        leaf_targetids=parts.targets,
         leaf_weights=numpy_helper.from_array(np.array(parts.leaves), "leaves"),
     )
 
 
-class _Arrays:
+class Arrays:
     """The operator's arrays, filled tree by tree."""
 
     def __init__(self) -> None:
@@ -113,18 +159,25 @@ class _Arrays:
         self.false: list[int] = []
         self.false_leaf: list[int] = []
         self.leaves: list[float] = []
+        self.targets: list[int] = []
 
-    def add(self, tree: Tree, leaves: NDArray[np.float64]) -> None:
-        """Append one tree, whose leaves contribute these numbers."""
+    def add(self, content: Content, leaves: NDArray[np.float64], target: int) -> None:
+        """Append the trees of an estimator, whose leaves contribute these numbers to a sum."""
+        ends = [*content.roots[1:].tolist(), content.n_nodes]
+        for first, end in zip(content.roots.tolist(), ends, strict=True):
+            self._add_tree(content, leaves, first, end)
+        self.targets += [target] * (len(self.leaves) - len(self.targets))
+
+    def _add_tree(self, tree: Content, leaves: NDArray[np.float64], first: int, end: int) -> None:
         self.roots.append(len(self.feature))
-        splits = np.flatnonzero(tree.feature >= 0)
+        splits = first + np.flatnonzero(tree.feature[first:end] >= 0)
         if not len(splits):
-            self._add_leaf(float(leaves[0]))
+            self._add_leaf(float(leaves[first]))
             return
         # Where each node of the tree ends up among the operator's internal nodes, or among its leaves.
         place = np.empty(tree.n_nodes, dtype=np.int64)
         place[splits] = len(self.feature) + np.arange(len(splits))
-        ends = np.flatnonzero(tree.feature < 0)
+        ends = first + np.flatnonzero(tree.feature[first:end] < 0)
         place[ends] = len(self.leaves) + np.arange(len(ends))
         is_leaf = (tree.feature < 0).astype(np.int64)
         self.feature += tree.feature[splits].tolist()

@@ -34,9 +34,8 @@ class Contribution:
 
 def vote_cap(specification: Specification, record: ModelRecord) -> float | None:
     """Return the cap on another organisation's vote that the process has; none with another's options."""
-    step, _ = specification.step_at(record.iteration)
     try:
-        return from_step(step.parameters_of(record.node)).vote_cap
+        return from_step(specification.parameters(record.node, record.iteration).agreed).vote_cap
     except ParameterError:
         return None
 

@@ -64,7 +64,7 @@ def predict(
     """
     from executor.model import rows  # noqa: PLC0415
 
-    found, schema = _model(caller, process, node, file, digest)
+    found, schema = model_of(caller, process, node, file, digest)
     if spec is not None:
         schema = schema_of(spec, found)
     if schema is None:
@@ -80,7 +80,7 @@ def predict(
     }
     labels = rows.labels_of(data, schema)
     if labels is not None:
-        summary["metrics"] = _metrics(labels, scores, summary["threshold"])
+        summary["metrics"] = metrics_of(labels, scores, summary["threshold"])
     if as_json:
         lists = {"scores": scores.tolist(), "decisions": decisions.tolist()} if out is None else {}
         click.echo(json.dumps({**summary, **lists, **({} if out is None else {"out": str(out)})}))
@@ -96,16 +96,18 @@ def predict(
             click.echo(f"against the labels: {told}", err=True)
 
 
-def _metrics(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
+def metrics_of(labels: Any, scores: Any, threshold: float) -> dict[str, float]:
+    """Return every metric of scores against labels, by title."""
     from experiments.metrics import TITLES, measure  # noqa: PLC0415
 
     found = measure(labels, scores, threshold)
     return {title: getattr(found, name) for name, title in TITLES.items()}
 
 
-def _model(
+def model_of(
     caller: Caller | None, process: str, node: str, file: Path | None, digest: str | None
 ) -> "tuple[Model, FeatureSchema | None]":
+    """Return the model that was asked for, and the names of its features if the file has them."""
     if file is not None:
         from executor.model.verify import verified  # noqa: PLC0415
 

@@ -59,7 +59,7 @@ def schema_and_limits(
     return digest, _full({**limits, "n_features": count})
 
 
-def _full(given: dict[str, int]) -> dict[str, int]:
+def _full(given: dict[str, Any]) -> dict[str, int]:
     limits = TreeLimits(**given)
     return {
         "n_features": limits.n_features,

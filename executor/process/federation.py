@@ -21,6 +21,7 @@ from protocol.agreement.process import Specification
 from protocol.agreement.schema import FeatureSchema
 from protocol.agreement.step import VERSION, Step
 from protocol.agreement.topology import Topology
+from protocol.trees.limits import TREE
 
 STEP = "train"
 _STEP_FIELDS = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")
@@ -31,6 +32,7 @@ _AS_THEY_ARE = (
     "silence_seconds",
     "abort",
     "estimator_format",
+    "estimator_kind",
     "confidential",
     "confidential_blocks",
     "change_quota",
@@ -74,6 +76,7 @@ class _Maker:
         self.content: dict[str, Any] = document.content
         self.any_options = any_options
         self.version: int = self.content.get("version", VERSION)
+        self.kind: str = self.content.get("estimator_kind", TREE)
 
     def federation(self) -> Federation:
         features = features_of(self.document)
@@ -139,7 +142,7 @@ class _Maker:
         }
         if not self.any_options:
             with located(self.document, (*inner, "options")):
-                parameters["options"] = options.written_out(step.parameters)
+                parameters["options"] = options.written_out(step.parameters, self.kind)
         return Step.from_dict(record | {"overrides": overrides}, self.version)
 
     def _override(
@@ -154,7 +157,7 @@ class _Maker:
             merged = step.parameters.overridden(changes)
         if not self.any_options:
             with located(self.document, (*path, "options")):
-                options.written_out(merged)
+                options.written_out(merged, self.kind)
         return changes
 
     def _parameters(

@@ -13,7 +13,7 @@ from learning.robust import HomeCheck
 from protocol.agreement.step import StepParameters
 from protocol.canonical import float_text
 
-FRACTIONS = ("decay", "quota", "vote_cap", "threshold")
+FRACTIONS = ("decay", "quota", "vote_cap", "threshold", "rate")
 LISTS = ("mu", "sigma")
 
 
@@ -40,9 +40,9 @@ def without_floats(value: Any) -> Any:
     return float_text(value) if type(value) is float else value
 
 
-def written_out(parameters: StepParameters) -> dict[str, Any]:
-    """Return the options with every default, or refuse what the learner would refuse."""
-    agreed = from_step(parameters)
+def written_out(parameters: StepParameters, kind: str) -> dict[str, Any]:
+    """Return the options with every default of the kind, or refuse what the learner would refuse."""
+    agreed = from_step(parameters.in_format(parameters.limits.format, kind))
     features, given = parameters.limits.n_features, len(agreed.kernel.mu)
     if given not in (0, features):
         raise ParameterError(f"option 'mu' has {given} values for {features} features")

@@ -1,8 +1,9 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
 Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
-those of `change_quota` and `image_attestations`, which came later and are left out), so equal agreements have
-equal digests. Version 1 is read as it was written, with the defaults of version 2 for what it could not say.
+those of `estimator_kind`, `change_quota` and `image_attestations`, which came later and are left out), so
+that equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2
+for what it could not say.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ from protocol.errors import EncodingError, ProcessError
 from protocol.fields import AgreementFields
 from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
-from protocol.trees.limits import FIRST_FORMAT, LATEST_FORMAT
+from protocol.trees.limits import FIRST_FORMAT, KIND_NAMES, LATEST_FORMAT, TREE
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32
@@ -65,6 +66,8 @@ class Specification:
     version: int = VERSION
     estimator_format: int = LATEST_FORMAT
     """In which format the nodes write their trees."""
+    estimator_kind: str = TREE
+    """Of which kind the estimators are."""
     change_quota: int = MAX_CHANGES
     """How many changes of the running process each organisation may ask for."""
     image_attestations: int = 0
@@ -91,6 +94,7 @@ class Specification:
             found.whole("confidential_blocks", 0, MAX_CONFIDENTIAL_BLOCKS, 0),
             version,
             found.whole("estimator_format", FIRST_FORMAT, LATEST_FORMAT, _FORMATS[version]),
+            _estimator_kind(found.get("estimator_kind", TREE)),
             found.whole("change_quota", 1, MAX_CHANGES, MAX_CHANGES),
             found.whole("image_attestations", 0, MAX_ORGANISATIONS, 0),
         )
@@ -118,6 +122,10 @@ class Specification:
             step.check_nodes(self.nodes)
             if step.parameters.limits.format != FIRST_FORMAT:
                 raise ProcessError("PROCESS_FIELDS", "limits has a format, which estimator_format is for")
+            if step.parameters.limits.kind != TREE:
+                raise ProcessError("PROCESS_FIELDS", "limits has a kind, which estimator_kind is for")
+        if self.estimator_kind != TREE and self.estimator_format != LATEST_FORMAT:
+            raise ProcessError("PROCESS_VALUE", "estimator_format is for single trees")
         self.topology.first.check_nodes(self.nodes)
         for start, topology in self.topology.changes:
             topology.check_nodes(self.nodes)
@@ -163,7 +171,7 @@ class Specification:
     ) -> TaskParameters:
         """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
-        agreed = step.parameters_of(node).in_format(self.estimator_format)
+        agreed = step.parameters_of(node).in_format(self.estimator_format, self.estimator_kind)
         counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
             agreed,
@@ -197,6 +205,9 @@ class Specification:
             record |= {"silence_seconds": self.silence_seconds, "abort": self.abort.value}
             record |= {"confidential": self.confidential, "confidential_blocks": self.confidential_blocks}
             record["estimator_format"] = self.estimator_format
+        # Single trees go without saying, so that what was agreed on before there were kinds keeps its digest.
+        if self.estimator_kind != TREE:
+            record["estimator_kind"] = self.estimator_kind
         if self.change_quota != MAX_CHANGES:
             record["change_quota"] = self.change_quota
         if self.image_attestations:
@@ -224,6 +235,7 @@ _SECOND = (
     "confidential",
     "confidential_blocks",
     "estimator_format",
+    "estimator_kind",
     "change_quota",
     "image_attestations",
 )
@@ -258,6 +270,14 @@ def _abort(value: object) -> AbortRule:
         raise ProcessError(
             "PROCESS_VALUE", f"abort {str(value)[:40]!r} is neither majority nor any"
         ) from None
+
+
+def _estimator_kind(value: object) -> str:
+    if value not in KIND_NAMES:
+        raise ProcessError(
+            "PROCESS_VALUE", f"estimator_kind {str(value)[:40]!r} is none of {', '.join(KIND_NAMES)}"
+        )
+    return str(value)
 
 
 def _organisations(names: list[Any]) -> tuple[str, ...]:

@@ -84,9 +84,9 @@ class StepParameters:
             "options": dict(self.options),
         }
 
-    def in_format(self, number: int) -> "StepParameters":
-        """Return the parameters with limits that name the estimator format of the process."""
-        return replace(self, limits=replace(self.limits, format=number))
+    def in_format(self, number: int, kind: str) -> "StepParameters":
+        """Return the parameters with limits that name the process's estimator format and kind."""
+        return replace(self, limits=replace(self.limits, format=number, kind=kind))
 
     def overridden(self, changes: Mapping[str, Any]) -> "StepParameters":
         """Return the parameters with a node's own counts and options; the rest all nodes share."""
@@ -216,12 +216,15 @@ def _options(found: AgreementFields) -> dict[str, Record]:
 
 
 def _limits(record: object) -> TreeLimits:
-    found = AgreementFields(record, "limits", ("n_features",), ("max_internal", "max_depth", "format"))
-    given = {
+    optional = ("max_internal", "max_depth", "format", "kind")
+    found = AgreementFields(record, "limits", ("n_features",), optional)
+    given: dict[str, Any] = {
         name: found.whole(name, 0, FORMAT_MAX_INTERNAL)
         for name in ("max_internal", "max_depth")
         if name in found
     }
     if "format" in found:
         given["format"] = found.whole("format", FIRST_FORMAT, LATEST_FORMAT)
+    if "kind" in found:
+        given["kind"] = found["kind"]
     return TreeLimits(found.whole("n_features", 1, FORMAT_MAX_FEATURES), **given)

@@ -11,12 +11,13 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.record import ABSENT, LedgerRecord
 from protocol.signing import VerifyKey
+from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
+from protocol.trees.kinds import read
 from protocol.trees.limits import TreeLimits
-from protocol.trees.tree import Tree
 
 
-def encode_tree(tree: Tree) -> str:
+def encode_tree(tree: Content) -> str:
     """Write a tree as it stands in records."""
     return base64.b64encode(tree.to_bytes()).decode()
 
@@ -43,7 +44,7 @@ class SharedEstimator(LedgerRecord):
         found = Digest.of(raw)
         if found != self.digest:
             raise RecordError("PAYLOAD_DIGEST", f"{self.id} is {found}, not {self.digest}")
-        return Estimator(self.id, Tree.from_bytes(raw, limits))
+        return Estimator(self.id, read(raw, limits))
 
 
 @dataclass(frozen=True, slots=True)

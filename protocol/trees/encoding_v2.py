@@ -35,7 +35,7 @@ def encode(
     splits = [feature for feature in features if feature != NO_FEATURE]
     width = max(splits, default=0).bit_length() or 1
     flags = width - 1
-    bits, size = _shape(features), len(features)
+    bits, size = shape_bits(features), len(features)
     for feature in splits:
         bits |= feature << size
         size += width
@@ -91,7 +91,7 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
     bits: list[int] = np.unpackbits(
         np.frombuffer(raw[HEADER.size : most], dtype=np.uint8), bitorder="little"
     ).tolist()
-    shape, depth = _read_shape(bits, limits)
+    shape, depth = read_shape(bits, 0, limits.max_nodes, limits)
     n_nodes = len(shape)
     n_internal, n_leaves = n_nodes >> 1, (n_nodes + 1) >> 1
     certain = not flags & PROBABILITIES
@@ -105,7 +105,7 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
     if 1 in bits[size : 8 * (end_bits - HEADER.size)]:
         raise TreeError("TREE_NOT_CANONICAL", "the padding of the bits is not zero")
 
-    features = _read_features(bits, shape, width, limits)
+    features = read_features(bits, shape, width, limits)
     thresholds: tuple[float, ...] = struct.unpack_from(f"<{n_internal}f", raw, end_bits)
     if not all(-np.inf < threshold < np.inf for threshold in thresholds):
         raise TreeError("TREE_THRESHOLD", "a threshold is not a finite number")
@@ -114,29 +114,30 @@ def parse(raw: bytes, limits: TreeLimits) -> Parsed:
     probabilities: tuple[float, ...] = ()
     ones = 0
     if certain:
-        ones = _number(bits[place : place + n_leaves])
+        ones = read_number(bits[place : place + n_leaves])
         place += n_leaves
     else:
         probabilities = check_probabilities(struct.unpack_from(f"<{n_leaves}d", raw, end_thresholds))
-    missing = _number(bits[place : place + n_internal]) if flags & MISSING else 0
+    missing = read_number(bits[place : place + n_internal]) if flags & MISSING else 0
     if flags & MISSING and not missing:
         raise TreeError("TREE_NOT_CANONICAL", "the missing-goes-left bits are there but empty")
     return Parsed(features, NO_FEATURE, thresholds, probabilities, ones, missing, depth)
 
 
-def _shape(features: Sequence[int]) -> int:
+def shape_bits(features: Sequence[int]) -> int:
+    """Return a bit per node, set at splits."""
     return sum([1 << i for i, feature in enumerate(features) if feature != NO_FEATURE])
 
 
-def _read_shape(bits: list[int], limits: TreeLimits) -> tuple[list[int], int]:
-    """Walk the preorder until it closes, and measure it."""
+def read_shape(bits: list[int], first: int, max_nodes: int, limits: TreeLimits) -> tuple[list[int], int]:
+    """Walk the preorder that begins at a bit until it closes, and return its bits and its depth."""
     deepest = 0
     open_depths = [0]
     pop, push = open_depths.pop, open_depths.append
-    max_nodes = limits.max_nodes
-    for place, bit in enumerate(bits):
-        if place == max_nodes:
+    for place in range(first, len(bits)):
+        if place - first == max_nodes:
             raise TreeError("TREE_TOO_MANY_NODES", f"more than {max_nodes} nodes")
+        bit = bits[place]
         depth = pop()
         if bit:
             push(depth + 1)
@@ -146,12 +147,13 @@ def _read_shape(bits: list[int], limits: TreeLimits) -> tuple[list[int], int]:
             if not open_depths:
                 if deepest > limits.max_depth:
                     raise TreeError("TREE_TOO_DEEP", f"depth {deepest} is more than {limits.max_depth}")
-                return bits[: place + 1], deepest
+                return bits[first : place + 1], deepest
     raise TreeError("TREE_SHAPE", "the bytes end before the tree closes")
 
 
-def _read_features(bits: list[int], shape: list[int], width: int, limits: TreeLimits) -> list[int]:
-    first, splits = len(shape), len(shape) >> 1
+def read_features(bits: list[int], shape: list[int], width: int, limits: TreeLimits) -> list[int]:
+    """Read the features of the splits, which follow the shape, and put them at their nodes."""
+    first, splits = len(shape), sum(shape)
     digits = np.array(bits[first : first + width * splits], dtype=np.int64).reshape(splits, width)
     found: list[int] = (digits @ _POWERS[:width]).tolist()
     highest = max(found, default=0)
@@ -163,7 +165,8 @@ def _read_features(bits: list[int], shape: list[int], width: int, limits: TreeLi
     return [next(following) if internal else NO_FEATURE for internal in shape]
 
 
-def _number(bits: list[int]) -> int:
+def read_number(bits: list[int]) -> int:
+    """Return the number that bits give, the least significant first."""
     number = 0
     for bit in reversed(bits):
         number = number << 1 | bit

@@ -1,14 +1,14 @@
-"""An estimator: one tree under the id its creator gave it."""
+"""An estimator: what a node fitted, under the id its creator gave it."""
 
 from dataclasses import dataclass
 
 from protocol.identifiers import EstimatorId
-from protocol.trees.tree import Tree
+from protocol.trees.content import Content
 
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """A tree and its id; the id never changes, whoever relays the tree."""
+    """A tree, or what another kind has in its place, and its id, which never changes, whoever relays it."""
 
     id: EstimatorId
-    tree: Tree
+    tree: Content

@@ -1,4 +1,4 @@
-"""What a process allows a tree to be, within what the estimator formats can hold."""
+"""What a process allows an estimator to be, within what the estimator formats can hold."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,44 +10,56 @@ from protocol.fields import Fields
 FORMAT_MAX_FEATURES = 65_535
 FORMAT_MAX_INTERNAL = 32_767
 FIRST_FORMAT, LATEST_FORMAT = 1, 2
+TREE, BOOSTED = "tree", "boosted"
+KIND_NAMES = (TREE, BOOSTED)
+"""The kinds of estimators; `protocol.trees.kinds` has what each is on the wire."""
 _LIMITS = ("n_features", "max_internal", "max_depth")
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """The bounds every tree of a process is checked against before it is looked at more closely.
+    """The bounds every estimator of a process is checked against before it is looked at more closely.
 
     The defaults are about six times the size and four times the depth of the largest trees seen on the
-    fraud data.
+    fraud data. An estimator of several trees has `max_internal` for all of them together.
     """
 
     n_features: int
     max_internal: int = 255
     max_depth: int = 64
     format: int = FIRST_FORMAT
-    """The estimator format in which trees are written, and the latest that is read."""
+    """The estimator format in which single trees are written, and the latest that is read."""
+    kind: str = TREE
+    """The kind of the process's estimators; those of another are not read."""
 
     def __post_init__(self) -> None:
         _within("n_features", self.n_features, 1, FORMAT_MAX_FEATURES)
         _within("max_internal", self.max_internal, 0, FORMAT_MAX_INTERNAL)
         _within("max_depth", self.max_depth, 0, FORMAT_MAX_INTERNAL)
         _within("format", self.format, FIRST_FORMAT, LATEST_FORMAT)
+        if self.kind not in KIND_NAMES:
+            raise TreeError("TREE_LIMITS", f"kind {str(self.kind)[:40]!r} is none of {', '.join(KIND_NAMES)}")
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Read limits with every default written out."""
-        found = Fields(record, "limits", _LIMITS, ("format",))
+        found = Fields(record, "limits", _LIMITS, ("format", "kind"))
         n_features, max_internal, max_depth = (found[name] for name in _LIMITS)
-        return cls(n_features, max_internal, max_depth, found.get("format", FIRST_FORMAT))
+        number = found.get("format", FIRST_FORMAT)
+        return cls(n_features, max_internal, max_depth, number, found.get("kind", TREE))
 
     def to_dict(self) -> dict[str, canonical.Record]:
-        """Return the record with every default written out; format 1 is what goes without saying."""
+        """Return the record with every default written out; format 1 and single trees go without saying."""
         record: dict[str, canonical.Record] = {name: getattr(self, name) for name in _LIMITS}
-        return record if self.format == FIRST_FORMAT else record | {"format": self.format}
+        if self.format != FIRST_FORMAT:
+            record["format"] = self.format
+        if self.kind != TREE:
+            record["kind"] = self.kind
+        return record
 
     @property
     def max_nodes(self) -> int:
-        """The most nodes, leaves included: every internal node has two children."""
+        """The most nodes of one tree, leaves included: every internal node has two children."""
         return 2 * self.max_internal + 1
 
 

@@ -6,15 +6,26 @@ The walk is a loop that visits each node once, and it ends at the first lie.
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import NamedTuple
 
 from protocol.errors import TreeError
-from protocol.trees import encoding, formats
+from protocol.trees import encoding
 from protocol.trees.limits import TreeLimits
 
 NO_CHILD = -1
 
 
-def canonical_bytes(  # noqa: PLR0917
+class Walked(NamedTuple):
+    """The parts of a tree in preorder; the values of leaves are as they were given."""
+
+    features: list[int]
+    thresholds: list[float]
+    values: list[float]
+    missing: int
+    depth: int
+
+
+def walk(  # noqa: PLR0917
     feature: Sequence[int],
     threshold: Sequence[float],
     left: Sequence[int],
@@ -22,8 +33,8 @@ def canonical_bytes(  # noqa: PLR0917
     value: Sequence[float],
     missing_left: Sequence[int] | None,
     limits: TreeLimits,
-) -> tuple[bytes, int]:
-    """Return the byte string of the tree that hangs from node 0, and its depth."""
+) -> Walked:
+    """Return the parts of the tree that hangs from node 0."""
     n_nodes = len(feature)
     max_depth, n_features = limits.max_depth, limits.n_features
     order: list[int] = []
@@ -40,12 +51,9 @@ def canonical_bytes(  # noqa: PLR0917
         seen[node] = 1
         left_child, right_child = left[node], right[node]
         if left_child == right_child == NO_CHILD:
-            probability = value[node]
-            if not 0.0 <= probability <= 1.0:
-                raise TreeError("TREE_LEAF_VALUE", f"leaf {node} holds {probability}")
             order.append(encoding.NO_FEATURE)
             # Adding zero turns -0.0 into 0.0: as values and as thresholds they say the same.
-            values.append(probability + 0.0)
+            values.append(value[node] + 0.0)
             leaf_depths.append(depth)
             if not pending:
                 break
@@ -72,7 +80,7 @@ def canonical_bytes(  # noqa: PLR0917
         node = left_child
     if len(order) != n_nodes:
         raise TreeError("TREE_UNREACHABLE", f"node {seen.index(0)} does not hang from the root")
-    return formats.encode(limits.format, order, thresholds, values, missing), max(leaf_depths)
+    return Walked(order, thresholds, values, missing, max(leaf_depths))
 
 
 def _wrong_child(node: int, left: int, right: int, n_nodes: int) -> TreeError:

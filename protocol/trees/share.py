@@ -15,8 +15,8 @@ from protocol.digest import Digest
 from protocol.errors import ShareError
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
+from protocol.trees.kinds import read
 from protocol.trees.limits import TreeLimits
-from protocol.trees.tree import Tree
 
 VERSION = 1
 MAX_COUNT = 65_535
@@ -82,7 +82,7 @@ class Share:
         position = _HEADER.size
         for _ in range(count):
             estimator_id, tree_bytes, position = _read_entry(raw, position)
-            estimators.append(Estimator(estimator_id, Tree.from_bytes(tree_bytes, tree_limits)))
+            estimators.append(Estimator(estimator_id, read(tree_bytes, tree_limits)))
         if position != len(raw):
             raise ShareError("SHARE_LENGTH", f"{len(raw) - position} bytes follow the last estimator")
         return cls(tuple(estimators))

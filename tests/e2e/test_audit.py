@@ -5,6 +5,7 @@ These tests run when all others have ended, so that what the others wrote is ver
 
 import json
 import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import click
 import pytest
 from support.channel import DIGESTS, IMAGE, Member, admin1, register, scientist1, specification, unique
-from support.commands import done, here, printed
+from support.commands import done, here, printed, started
 from support.federation import nodes_of
+from support.launching import ledger
 from support.network import PROJECT, ROOT, run
 from support.player import EXECUTION, Player
 from support.tampering import Export, OpenedTransaction, find_block, flipped
@@ -184,6 +186,30 @@ def test_a_models_proof_passes_the_tool_that_auditors_know_and_an_altered_one_do
     assert code != 0
     assert "model.npz" in said
     assert here("audit", "proof", str(folder), *pinned).code == 11
+
+
+def test_a_watch_verifies_a_live_channel_and_is_stopped_by_a_signal(
+    exported: tuple[Path, str], tmp_path: Path
+) -> None:
+    """From the first block on, and one that comes while it watches; what it leaves is ahead of the export."""
+    (file, genesis), kept = exported, tmp_path / "checkpoint"
+    words = ("--organisation", "org2", "--genesis", genesis, "--checkpoint", str(kept), "--json")
+    with started("audit", "watch", *words) as watch:
+        assert watch.stdout is not None
+        first = json.loads(watch.stdout.readline())
+        assert (first["block"], first["verified"]) == (0, True)
+        register(unique("1"))
+        height = ledger("org1").transport.chain_info().height
+        last = first
+        while last["block"] < height - 1:
+            last = json.loads(watch.stdout.readline())
+            assert last["failures"] == []
+        watch.send_signal(signal.SIGINT)
+        end = json.loads(watch.stdout.readlines()[-1])
+        assert watch.wait(60) == 0
+    assert (end["stopped"], end["height"] >= height) == (True, True)
+    ran = here("audit", "verify", str(file), "--from", str(kept))
+    assert (ran.code, ran.answer["error"]["code"]) == (14, "CHECKPOINT_AHEAD")
 
 
 def test_h18_h19_h20_everything_that_is_altered_is_named(

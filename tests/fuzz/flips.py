@@ -40,7 +40,7 @@ class Judge:
         validator._ids = set(validator._ids)
         validator.state = Kept(validator.state)  # type: ignore[assignment]
         validator.endorsements = copy.copy(validator.endorsements)
-        replay = Replay(chain.findings, self.chain.validator.state, _authors=dict(self.replay._authors))
+        replay = Replay(chain.findings, self.chain.validator.state, authors=dict(self.replay.authors))
         try:
             for committed in chain.take(raw):
                 replay.take(committed)

@@ -7,9 +7,11 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import atheris
+import numpy as np
 
 with atheris.instrument_imports(include=["protocol"]):
     from protocol import canonical
@@ -19,16 +21,40 @@ with atheris.instrument_imports(include=["protocol"]):
     from protocol.task.result import TaskResult
     from protocol.task.state import StateRecord
     from protocol.task.table import Table
+    from protocol.trees.boosted import Boosted
+    from protocol.trees.kinds import read
     from protocol.trees.share import Share, ShareLimits
     from protocol.trees.tree import Tree, TreeLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 TREES = TreeLimits(n_features=300, max_internal=255)
+TREES_V2 = replace(TREES, format=2)
+BOOSTED = replace(TREES, kind="boosted")
 SHARES = ShareLimits(max_count=16, max_bytes=1 << 16)
 
 
 def tree(raw: bytes) -> None:
     assert Tree.from_bytes(raw, TREES).to_bytes() == raw
+
+
+def tree_v2(raw: bytes) -> None:
+    accepted = Tree.from_bytes(raw, TREES_V2)
+    columns = {name: getattr(accepted, name) for name in COLUMNS}
+    # Written anew from what was understood, so that no second spelling of a tree is let through.
+    assert Tree.from_arrays(**columns, limits=replace(TREES_V2, format=raw[0])).to_bytes() == raw
+
+
+def boosted(raw: bytes) -> None:
+    accepted = read(raw, BOOSTED)
+    assert isinstance(accepted, Boosted)
+    ends = [*accepted.roots[1:].tolist(), accepted.n_nodes]
+    trees = []
+    for first, end in zip(accepted.roots.tolist(), ends, strict=True):
+        tree = {name: getattr(accepted, name)[first:end] for name in COLUMNS}
+        for side in ("left", "right"):
+            tree[side] = np.where(tree[side] >= 0, tree[side] - first, -1)
+        trees.append(tree)
+    assert Boosted.from_arrays(accepted.base, trees, BOOSTED).to_bytes() == raw
 
 
 def share(raw: bytes) -> None:
@@ -64,6 +90,8 @@ def request(raw: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "tree": tree,
+    "tree-v2": tree_v2,
+    "boosted": boosted,
     "share": share,
     "record": record,
     "result": task_result,
@@ -72,7 +100,16 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "state": state,
     "request": request,
 }
-GOLDEN = {"tree": "estimator", "share": "share", "table": "table", "state": "state", "request": "broker"}
+GOLDEN = {
+    "tree": "estimator-v1",
+    "tree-v2": "estimator-v2",
+    "boosted": "boosted-v1",
+    "share": "share-v1",
+    "table": "table-v1",
+    "state": "state-v1",
+    "request": "broker-v1",
+}
+COLUMNS = ("feature", "threshold", "left", "right", "value", "missing_left")
 
 
 def main() -> None:
@@ -94,7 +131,7 @@ def main() -> None:
 
 def seeds(name: str) -> list[bytes]:
     """Byte strings that are accepted: the golden files', and those kept beside this file."""
-    golden = json.loads((ROOT / f"tests/golden/{GOLDEN.get(name, 'records')}-v1.json").read_bytes())
+    golden = json.loads((ROOT / f"tests/golden/{GOLDEN.get(name, 'records-v1')}.json").read_bytes())
     found = [bytes.fromhex(item["bytes"]) for item in golden if "bytes" in item]
     return found + [path.read_bytes() for path in sorted((ROOT / "tests/fuzz/seeds" / name).glob("*"))]
 

@@ -1,19 +1,25 @@
 """Mutants: copies of the code with one small change each, made by mutmut, and which of them are tried."""
 
+import ast
+import difflib
 import hashlib
 import json
 import multiprocessing
 import random
 import shutil
 import subprocess
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.file_mutation import mutate_file_contents
-from mutmut.utils.format_utils import get_mutant_name, orig_function_and_class_names_from_key
+from mutmut.utils.format_utils import (
+    get_mutant_name,
+    mangled_name_from_mutant_name,
+    orig_function_and_class_names_from_key,
+)
 
 from .surroundings import ROOT
 
@@ -52,8 +58,14 @@ class Mutated:
 
     def change(self, name: str) -> str:
         """Return what a mutant changed: the lines that were taken away and put in."""
-        shown = get_diff_for_mutant(name, source=self.code, path=self.file).splitlines()
-        return "\n".join(line for line in shown if line[:1] in "+-" and line[:3] not in ("+++", "---"))
+        mutant = name.rpartition(".")[2]
+        wanted = {mangled_name_from_mutant_name(mutant) + "__mutmut_orig": "", mutant: ""}
+        for node in ast.walk(ast.parse(self.code)):
+            if isinstance(node, ast.FunctionDef) and node.name in wanted:
+                lines = self.code.splitlines()[node.lineno - 1 : node.end_lineno]
+                wanted[node.name] = textwrap.dedent("\n".join(lines)).replace(node.name, "", 1)
+        before, after = (source.splitlines() for source in wanted.values())
+        return "\n".join(line for line in difflib.ndiff(before, after) if line[:1] in "+-")
 
 
 def in_scope(paths: Sequence[str]) -> list[str]:
@@ -118,6 +130,25 @@ def guards(files: Sequence[str]) -> list[str]:
     rooms = [room for room in GUARDED_BY if any(file.startswith(f"{room}/") for file in files)]
     tests = sorted({test for room in rooms for test in GUARDED_BY[room]})
     return [*tests, *(f"--ignore={path}/{name}" for path in tests for name in LEFT_OUT)]
+
+
+def reach_of(made: Sequence[Mutated]) -> tuple[Path, dict[str, str]]:
+    """Return the file that keeps which test calls which function of these, and what each file of tests is.
+
+    What is known of a file of tests holds as long as neither it nor anything outside the tests has changed.
+    """
+    tracked = [name for name in _tracked() if not name.startswith("docs/")]
+    tests = [
+        name for name in tracked if name.startswith("tests/unit/") and Path(name).name.startswith("test_")
+    ]
+    around = hashlib.sha256()
+    for name in [*sorted({*tracked} - {*tests}), *sorted(one.file for one in made)]:
+        around.update(f"{name}\0".encode() + hashlib.sha256((ROOT / name).read_bytes()).digest())
+    wrapped = hashlib.sha256("\n".join(sorted(one.file for one in made)).encode()).hexdigest()
+    keys = {
+        name: hashlib.sha256(around.digest() + (ROOT / name).read_bytes()).hexdigest()[:32] for name in tests
+    }
+    return _MADE / f"reach-{wrapped[:32]}.json", keys
 
 
 def _mutated(file: str) -> Mutated:

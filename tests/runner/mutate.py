@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import score
-from .mutants import GUARDED_BY, Mutated, copy_into, function_of, guards, in_scope, make, sample
+from .mutants import GUARDED_BY, Mutated, copy_into, function_of, guards, in_scope, make, reach_of, sample
 from .run import say
 from .surroundings import ROOT
 from .warm import AT_IMPORT, KILLED, Result
 
 ARGUED = ROOT / "tests" / "runner" / "argued.toml"
-COPY = ROOT / "build" / "mutation"
 USAGE = """usage: scripts/mutate [OPTION]... [PATH]...
 
   PATH             files or folders of protocol/, the four contracts and executor/launch/ [all of them]
@@ -79,6 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     if asked.changed is not None:
         changed = _changed(asked.changed)
         files = [name for name in files if name in changed]
+    commit = _commit()
     try:
         measured = measure(files, asked.sample, asked.seed, asked.jobs)
     except TestsFailedError as error:
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     say(measured.as_json() if asked.json else "\n".join(measured.lines()))
     if asked.report:
         tried = f"{measured.all.tried} of {measured.all.mutants:,} mutants"
-        title = f"seed `{asked.seed}`, commit {_commit()}, {tried}"
+        title = f"seed `{asked.seed}`, commit {commit}, {tried}"
         (asked.caller / asked.report).write_text(f"{title}\n\n{score.table(measured.rows)}\n")
     return 0 if measured.all.score >= score.GOAL else 1
 
@@ -118,18 +119,25 @@ def measure(files: Sequence[str], most: int | None, seed: str, jobs: int) -> Mea
 
 
 def run(made: Sequence[Mutated], chosen: Sequence[str], jobs: int) -> list[Result]:
-    """Try these mutants in a copy of the repository, and return what became of them."""
-    copy_into(COPY, made)
-    plan, results, log = (COPY / "build" / name for name in ("plan.json", "results.jsonl", "warm.log"))
+    """Try these mutants in a copy of the repository, and return what became of them.
+
+    The copy is this process's own, so that several runs can go on side by side; it stays if the tests fail.
+    """
+    copy = ROOT / "build" / f"mutation-{os.getpid()}"
+    copy_into(copy, made)
+    plan, results, log = (copy / "build" / name for name in ("plan.json", "results.jsonl", "warm.log"))
     plan.parent.mkdir(exist_ok=True)
     tests = guards([one.file for one in made])
-    plan.write_text(json.dumps({"mutants": chosen, "tests": tests, "jobs": jobs}))
+    reach, keys = reach_of(made)
+    plan.write_text(
+        json.dumps({"mutants": chosen, "tests": tests, "jobs": jobs, "reach": str(reach), "keys": keys})
+    )
     # Which way sets come is no part of what is tried.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     with log.open("wb") as output:
         ended = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", "tests.runner.warm", plan, results],
-            cwd=COPY,
+            cwd=copy,
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -139,14 +147,16 @@ def run(made: Sequence[Mutated], chosen: Sequence[str], jobs: int) -> list[Resul
         if ended.returncode:
             raise TestsFailedError(f"the tests fail without any change: see {log.relative_to(ROOT)}")
     found = [Result(**json.loads(line)) for line in results.read_text().splitlines()]
-    return [cold(result, tests) if result.status == AT_IMPORT else result for result in found]
+    found = [cold(copy, result, tests) if result.status == AT_IMPORT else result for result in found]
+    shutil.rmtree(copy)
+    return found
 
 
-def cold(result: Result, tests: Sequence[str]) -> Result:
+def cold(copy: Path, result: Result, tests: Sequence[str]) -> Result:
     """Try a mutant of a function that runs when its module is imported: in a process that imports it so."""
     ended = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
-        cwd=COPY,
+        cwd=copy,
         env={**os.environ, "PYTHONHASHSEED": "0", "MUTANT_UNDER_TEST": result.mutant},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

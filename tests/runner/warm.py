@@ -8,6 +8,7 @@ tests: to import and collect them takes seconds, and most mutants die within a f
 
 1. Collect the tests. Nothing of the code has run then but what runs when it is imported.
 2. In forks: run every test once, without a change, and note which functions it calls and how long it takes.
+   This is kept for the next time; a file of tests is run again if it has changed.
 3. In a fork for each mutant: run the tests that call its function, the quick ones first, until one fails.
 """
 
@@ -19,13 +20,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
-from mutmut.mutation.trampoline import set_mutant_under_test
-from mutmut.state import state
+from mutmut.mutation import trampoline
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 from .forks import TIMED_OUT, Forks, Work
 
 KILLED, TIMEOUT, SURVIVED, UNREACHED, AT_IMPORT = "killed", "timeout", "survived", "no tests", "at import"
+STATS = "stats"
 # A limit says that a mutant hangs, so it is far from what is usual: a busy machine is slow.
 LEAST_PROCESSOR, LEAST_WALL, TIMES = 5, 60.0, 10
 
@@ -50,11 +51,39 @@ class Known:
     wall: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What was known of tests at an earlier time, by the file that they are in and what it was then."""
+
+    kept: Path
+    keys: dict[str, str]
+
+    def read(self) -> dict[str, Known]:
+        """Return what still holds."""
+        files = json.loads(self.kept.read_text()) if self.kept.is_file() else {}
+        return {
+            test: Known(frozenset(functions), processor, wall)
+            for file, (key, tests) in files.items()
+            if self.keys.get(file) == key
+            for test, (functions, processor, wall) in tests.items()
+        }
+
+    def write(self, known: dict[str, Known]) -> None:
+        """Keep it, for the files that have a key."""
+        files: dict[str, tuple[str, dict[str, tuple[list[str], float, float]]]] = {}
+        for test, one in known.items():
+            file = test.partition("::")[0]
+            if file in self.keys:
+                told = (sorted(one.functions), one.processor, one.wall)
+                files.setdefault(file, (self.keys[file], {}))[1][test] = told
+        self.kept.write_text(json.dumps(files))
+
+
 class Warm:
     """A plugin of pytest that tries mutants where the tests would run."""
 
-    def __init__(self, mutants: Sequence[str], results: Path, jobs: int) -> None:
-        self.mutants, self.results, self.jobs = mutants, results, jobs
+    def __init__(self, mutants: Sequence[str], results: Path, jobs: int, reach: "Reach") -> None:
+        self.mutants, self.results, self.jobs, self.reach = mutants, results, jobs, reach
         self.failed = False
         self._shared: dict[object, set[str]] = {}
 
@@ -119,11 +148,14 @@ class Warm:
 
     def _learn(self, items: Sequence[pytest.Item]) -> dict[str, Known]:
         """Run every test once in forks, each its part, and return what is known of them."""
-        known: dict[str, Known] = {}
-        size = -(-len(items) // self.jobs)
+        known = self.reach.read()
+        unknown = [item for item in items if item.nodeid not in known]
+        size = -(-len(unknown) // self.jobs) or 1
         with Forks(self.jobs) as forks:
-            for first in range(0, len(items), size):
-                forks.start(Lesson(self, items[first : first + size], known))
+            for first in range(0, len(unknown), size):
+                forks.start(Lesson(self, unknown[first : first + size], known))
+        if unknown:
+            self.reach.write(known)
         return known
 
 
@@ -137,7 +169,7 @@ class Lesson(Work):
 
     def run(self, folder: Path) -> int:
         """Run them, and write down what they call."""
-        set_mutant_under_test("stats")
+        call(STATS)
         try:
             told = {
                 name: [sorted(one.functions), one.processor, one.wall]
@@ -175,7 +207,7 @@ class Trial(Work):
 
     def run(self, folder: Path) -> int:
         """Run the tests until one fails."""
-        set_mutant_under_test(self.unnoticed.mutant)
+        call(self.unnoticed.mutant)
         for item in self.warm.run(self.guards):
             if self.warm.failed:
                 (folder / "by").write_text(item.nodeid)
@@ -190,17 +222,31 @@ class Trial(Work):
         self.note(Result(self.unnoticed.mutant, status, test, seconds))
 
 
+_CALLED: set[str] = set()
+
+
 def called() -> set[str]:
-    """Return the functions that were called since it was cleared; mutmut keeps them there."""
-    return state()._stats
+    """Return the functions that were called since it was cleared."""
+    return _CALLED
+
+
+def call(mutant: str) -> None:
+    """Let a mutant be called in place of its function, or with STATS note what is called.
+
+    Every call of a rule asks which mutant it is; by the environment, as in mutmut, it takes twice as long.
+    """
+    trampoline.set_mutant_under_test(mutant)
+    trampoline.get_mutant_under_test = lambda: mutant
+    trampoline.record_trampoline_hit = lambda name, caller=None: _CALLED.add(name)  # type: ignore[attr-defined]
 
 
 def main(plan: Path, results: Path) -> int:
     """Collect the tests as they are, and try the mutants."""
     asked = json.loads(plan.read_text())
-    set_mutant_under_test("stats")
+    call(STATS)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *asked["tests"]]
-    return int(pytest.main(options, plugins=[Warm(asked["mutants"], results, asked["jobs"])]))
+    reach = Reach(Path(asked["reach"]), asked["keys"])
+    return int(pytest.main(options, plugins=[Warm(asked["mutants"], results, asked["jobs"], reach)]))
 
 
 if __name__ == "__main__":

@@ -75,12 +75,12 @@ class Block:
     @property
     def last_config(self) -> int:
         """The number of the configuration block in force, as the orderers signed it."""
-        return int(self._said().last_config.index)
+        return int(self._said.last_config.index)
 
     @property
     def view(self) -> View:
         """The place in the order that a quorum of orderers signed."""
-        return View.from_bytes(self._said().consenter_metadata)
+        return View.from_bytes(self._said.consenter_metadata)
 
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
@@ -107,7 +107,7 @@ class Block:
         return configuration.policies.holds(BLOCK_VALIDATION, found)
 
     def _signed(self, configuration: Configuration) -> list[Signed]:
-        metadata, header, found = self._signatures(), self.header, []
+        metadata, header, found = self._signatures, self.header, []
         for item in metadata.signatures:
             by_number = item.identifier_header and not item.signature_header
             if configuration.ordering.is_bft and by_number:
@@ -121,9 +121,11 @@ class Block:
                 found.append(Signed(named, metadata.value + said + header, item.signature))
         return found
 
+    @cached_property
     def _said(self) -> Any:
-        return parse(common.OrdererBlockMetadata, self._signatures().value)
+        return parse(common.OrdererBlockMetadata, self._signatures.value)
 
+    @cached_property
     def _signatures(self) -> Any:
         if len(self.metadata) <= SIGNATURES:
             raise MalformedError("the block carries no signatures")

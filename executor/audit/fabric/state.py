@@ -79,6 +79,11 @@ class State:
             yield names[position]
             position += 1
 
+    def items(self) -> Iterator[tuple[Key, Entry, bytes]]:
+        """Iterate over everything that stands, in one order, with its value."""
+        for key in sorted(self._entries, key=_order):
+            yield key, self._entries[key], self.value(key) or b""
+
     def apply(self, updates: dict[Key, Update]) -> None:
         """Write what a block leaves."""
         for key, update in updates.items():
@@ -104,3 +109,7 @@ class State:
         if self._entries.pop(key, None) is not None and not key.collection and isinstance(key.name, str):
             names = self._names[key.namespace]
             del names[bisect_left(names, key.name)]
+
+
+def _order(key: Key) -> tuple[str, str, bytes]:
+    return key.namespace, key.collection, key.name.encode() if isinstance(key.name, str) else key.name

@@ -73,6 +73,13 @@ class Transaction:
     sets: list[NamespaceSet]
     endorsers: list[Identity] = field(repr=False)
     """Who endorsed it with a valid signature."""
+    proposal: bytes = field(default=b"", repr=False)
+    """What the client asked for, as the endorsers saw it."""
+
+    @property
+    def arguments(self) -> list[bytes]:
+        """What the chaincode was called with, function first; empty where it cannot be read."""
+        return _arguments(self.proposal)
 
     @classmethod
     def read(cls, raw: bytes, configuration: Configuration) -> Self:
@@ -102,7 +109,7 @@ class Transaction:
         if channel.tx_id != hashlib.sha256(signature.nonce + signature.creator).hexdigest():
             raise InvalidError(Verdict.BAD_PROPOSAL_TXID, "its id is not the hash of nonce and creator")
         try:
-            action, answer = _action(payload)
+            asked, action, answer = _action(payload)
         except MalformedError as error:
             raise InvalidError(Verdict.INVALID_ENDORSER_TRANSACTION, str(error)) from error
         name, sets = _results(channel, answer)
@@ -117,6 +124,7 @@ class Transaction:
             name,
             sets,
             signers(configuration.members, endorsed),
+            asked,
         )
 
 
@@ -166,8 +174,8 @@ def _creator(
     return creator, None
 
 
-def _action(payload: Any) -> tuple[Any, Any]:
-    """Return the one action with its endorsements, and what was endorsed, bound to the proposal."""
+def _action(payload: Any) -> tuple[bytes, Any, Any]:
+    """Return what was asked for, its endorsements, and what was endorsed, bound to the proposal."""
     actions = parse(transaction.Transaction, payload.data).actions
     if len(actions) != 1:
         raise MalformedError(f"it has {len(actions)} actions, not one")
@@ -181,7 +189,7 @@ def _action(payload: Any) -> tuple[Any, Any]:
     )
     if bound.digest() != answer.proposal_hash:
         raise MalformedError("what was endorsed is another proposal")
-    return found.action, answer
+    return found.chaincode_proposal_payload, found.action, answer
 
 
 def _results(channel: Any, answer: Any) -> tuple[str, list[NamespaceSet]]:
@@ -226,8 +234,15 @@ def arguments_of(raw: bytes) -> list[bytes]:
     try:
         payload = parse(common.Payload, parse(common.Envelope, raw).payload)
         actions = parse(transaction.Transaction, payload.data).actions
-        found = parse(transaction.ChaincodeActionPayload, actions[0].payload).chaincode_proposal_payload
-        call = parse(proposal.ChaincodeProposalPayload, found).input
-        return list(parse(chaincode.ChaincodeInvocationSpec, call).chaincode_spec.input.args)
+        found = parse(transaction.ChaincodeActionPayload, actions[0].payload)
     except (MalformedError, IndexError):
+        return []
+    return _arguments(found.chaincode_proposal_payload)
+
+
+def _arguments(raw: bytes) -> list[bytes]:
+    try:
+        call = parse(proposal.ChaincodeProposalPayload, raw).input
+        return list(parse(chaincode.ChaincodeInvocationSpec, call).chaincode_spec.input.args)
+    except MalformedError:
         return []

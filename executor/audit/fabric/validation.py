@@ -43,6 +43,15 @@ class Validator:
         self.commit_hash = b""
         self._ids: set[bytes] = set()
 
+    @property
+    def ids(self) -> frozenset[bytes]:
+        """The ids of all transactions so far."""
+        return frozenset(self._ids)
+
+    def resume(self, ids: set[bytes], commit_hash: bytes) -> None:
+        """Go on where an earlier run stood, on the state that was filled from its file."""
+        self._ids, self.commit_hash = ids, commit_hash
+
     def judge(self, block: Block, configuration: Configuration) -> list[Judged]:
         """Return the verdict on each transaction of a block before anything of it is applied to the state.
 

@@ -2,6 +2,8 @@
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
+from protocol.canonical import parse_float
+from protocol.defence import Membership, greatest_share
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
@@ -11,8 +13,10 @@ from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.tasks import Head, ResultRecord
 from protocol.task.result import ensemble_digest
 
+ROUNDING = 1e-9
 SENTENCES = {
     "models": "each model is the last ensemble that its node's task signed, tree by tree",
+    "vote cap": "in the vote of each model no other organisation weighs more than its process lets it",
     "access": "each change of who may read a model was made by its owner",
 }
 
@@ -40,12 +44,38 @@ def check_model(findings: Findings, view: View, item: Written) -> None:
     members = [(member.id, member.digest) for member in record.estimators]
     right = ensemble_digest(members) == record.digest
     findings.check("models", right, f"{key} names another digest than its trees have", where)
+    _check_vote(findings, view, item, record)
     private = record.stored if view.plan(record.process).specification.confidential else ()
     for member in record.estimators:
         if member.id in private:
             continue
         there = _digest(view, record, member) == member.digest
         findings.check("models", there, f"{key} holds {member.id}, whose tree is not on the ledger", where)
+
+
+def greatest_vote(view: View, record: ModelRecord) -> tuple[str, float]:
+    """Return which other organisation weighs most in a model's vote, and its share."""
+    plan = view.plan(record.process)
+    members = Membership.of(plan.members(record.iteration))
+    ids = [member.id for member in record.estimators]
+    return greatest_share(record.node, members, ids, _cap(view, record))
+
+
+def _check_vote(findings: Findings, view: View, item: Written, record: ModelRecord) -> None:
+    """Compare the greatest vote with the cap, where there is one and the owner has trees of its own."""
+    cap, nodes = _cap(view, record), view.plan(record.process).nodes
+    own = any(nodes.get(member.id.creator) == record.owner for member in record.estimators)
+    if cap is None or not own:
+        return
+    name, share = greatest_vote(view, record)
+    what = f"{name} weighs {share:.3f} in the vote of {item.key}, and at most {cap} is agreed"
+    findings.check("vote cap", share <= cap + ROUNDING, what, view.where)
+
+
+def _cap(view: View, record: ModelRecord) -> float | None:
+    agreed = view.plan(record.process).parameters(record.node, record.iteration).agreed
+    stated = agreed.options.get("vote_cap")
+    return parse_float(stated) if isinstance(stated, str) else None
 
 
 def check_tree(findings: Findings, view: View, item: Written) -> None:

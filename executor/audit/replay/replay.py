@@ -8,7 +8,17 @@ from typing import Any
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
-from executor.audit.replay import agreements, challenges, models, rebuilds, results, selection, shares, tasks
+from executor.audit.replay import (
+    agreements,
+    challenges,
+    models,
+    rebuilds,
+    results,
+    selection,
+    shares,
+    tasks,
+    votes,
+)
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
@@ -19,6 +29,7 @@ SENTENCES = {
     "records": "each record has a known form, under the key that names what it is about",
     "provenance": "each record says truly who wrote it, in which transaction, with which certificate",
     **agreements.SENTENCES,
+    **votes.SENTENCES,
     **tasks.SENTENCES,
     **shares.SENTENCES,
     **selection.SENTENCES,
@@ -31,6 +42,7 @@ SENTENCES = {
 Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     agreements.RULES,
+    votes.RULES,
     tasks.RULES,
     shares.RULES,
     selection.RULES,
@@ -51,7 +63,7 @@ class Replay:
     state: State
     observers: tuple[Callable[[View, Written], None], ...] = ()
     """Told of every record that was read, in the order of the blocks."""
-    _authors: dict[str, bytes] = field(default_factory=dict)
+    authors: dict[str, bytes] = field(default_factory=dict)
     """By transaction, the digest of its true provenance."""
     _cache: RecordCache = field(default_factory=RecordCache)
 
@@ -61,7 +73,7 @@ class Replay:
         written = self._read(view)
         if not written:
             return
-        self._authors[view.provenance.tx] = _author(view.provenance)
+        self.authors[view.provenance.tx] = _author(view.provenance)
         for item in written:
             self.findings.enter(item.key)
             self._check_authors(view, item)
@@ -76,6 +88,10 @@ class Replay:
             rule(self.findings, view, item)
         except AttestreeError as error:
             self.findings.fail("records", f"{item.key}: {error.code}: {error.cause}", view.where)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            # Parts of a record that are free in form may hold anything that enough endorsers let pass.
+            what = f"{item.key} has a part of another form: {type(error).__name__}"
+            self.findings.fail("records", what, view.where)
 
     def _read(self, view: View) -> list[Written]:
         """Read every write into the project's chaincodes, before any of them is judged."""
@@ -114,7 +130,7 @@ class Replay:
     def _check_authors(self, view: View, item: Written) -> None:
         """Compare every mention of somebody with what is known of the transaction it names."""
         for said in _mentions(item.record):
-            known = self._authors.get(said.tx)
+            known = self.authors.get(said.tx)
             what = f"{item.key} names {said.identity[:64]} of {said.organisation[:64]} for {said.tx[:16]}"
             self.findings.check("provenance", known == _author(said), what, view.where)
 

@@ -17,8 +17,8 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.tasks import InitialRecord, InitialTreeRecord, ShareRecord, SlotRecord, TaskRecord
+from protocol.trees.kinds import check_format
 from protocol.trees.share import Share
-from protocol.trees.tree import check_format
 
 SENTENCES = {
     "estimators": "each tree is stored once, under its creator, as bytes that have the digest on record",

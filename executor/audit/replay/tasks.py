@@ -5,13 +5,14 @@ from executor.audit.replay.view import View, Written
 from protocol.agreement.image import ImagePin
 from protocol.agreement.lifecycle import TASK, TaskState
 from protocol.digest import Digest
-from protocol.errors import SignatureError
+from protocol.errors import RecordError, SignatureError
 from protocol.ledger import keys
 from protocol.ledger.common import ImageVersion, Signed
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.tasks import Head, ImageUseRecord, RefusalRecord, TaskKeyRecord, TaskRecord
 from protocol.task.opening import Opening, inputs_digest, statement
 from protocol.task.possession import check_possession
+from protocol.task.sandbox import check_profile
 from protocol.task.statement import Action, verify_statement
 
 SENTENCES = {
@@ -19,6 +20,7 @@ SENTENCES = {
     "task images": "each task committed to the image that the process had agreed on, as registered",
     "task keys": "each task's key was on the ledger before the task had results, and served no other task",
     "task inputs": "each task committed to the parameters, the features, the data and the state before it",
+    "sandboxes": "each container's configuration that a task handed in is the one it committed to",
     "task signatures": "each share and each result is signed by the key of its task",
 }
 
@@ -77,9 +79,28 @@ def check_opening(
         record.node,
         record.iteration,
     )
+    profile = profile_of(view)
+    if profile:
+        _check_profile(findings, view, record, opening, profile)
     findings.check("task keys", _is_proved(record, opening), f"{key} has no proof of its key", where)
     fresh = mine and view.before(used, TaskKeyRecord) is None
     findings.check("task keys", fresh, f"the key of {key} was not claimed, or before", where)
+
+
+def profile_of(view: View) -> bytes:
+    """Return the sandbox profile that a transaction opened a task with; empty where it brought none."""
+    said = view.committed.transaction.arguments
+    return said[6] if len(said) > 6 and said[0] == b"OpenTask" else b""
+
+
+def _check_profile(
+    findings: Findings, view: View, record: TaskRecord, opening: Opening, profile: bytes
+) -> None:
+    try:
+        check_profile(opening, profile)
+        findings.count("sandboxes")
+    except RecordError as error:
+        findings.check("sandboxes", False, f"task {record.id}: {error.cause}", view.where)
 
 
 def _is_proved(record: TaskRecord, opening: Opening) -> bool:

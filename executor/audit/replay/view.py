@@ -14,6 +14,7 @@ from protocol import canonical
 from protocol.agreement import collections
 from protocol.agreement.course import Change
 from protocol.agreement.plan import Plan
+from protocol.agreement.progress import Progress
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
@@ -132,7 +133,7 @@ class View:
         """Who submitted it."""
         return self.committed.transaction.creator
 
-    @property
+    @cached_property
     def where(self) -> str:
         """Its place, for findings."""
         return str(self.committed.position)
@@ -162,6 +163,11 @@ class View:
         wanted = Write(place, hashlib.sha256(mark.encode()).digest())
         return any(wanted in part.hashed_writes for part in self.committed.transaction.sets)
 
+    def had_mark(self, chaincode: str, organisation: str, key: str, mark: str) -> bool:
+        """Whether the organisation's own collection held this mark for a key before the block."""
+        place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
+        return self._state.value(place) == hashlib.sha256(mark.encode()).digest()
+
     def process(self, name: str) -> ProcessRecord:
         """Return the process that a record belongs to, or raise."""
         found = self.find(keys.process(name), ProcessRecord)
@@ -172,6 +178,15 @@ class View:
     def plan(self, name: str) -> Plan:
         """Return what holds in each iteration of a process."""
         return self._cache.plan(self.process(name), self.change)
+
+    def progress(self, record: ProcessRecord) -> tuple[Progress, dict[str, ProgressRecord]]:
+        """Return how far each node of a process was before the block, under the plan of a record of it."""
+        plan = self._cache.plan(record, self.change)
+        found = {
+            node: self.before(keys.progress(record.process, node), ProgressRecord) for node in plan.nodes
+        }
+        records = {node: done for node, done in found.items() if done is not None}
+        return Progress(plan, {node: done.iteration for node, done in records.items()}), records
 
     def change(self, process: str, number: int) -> Change:
         """Return a change of a process that holds, or raise."""

@@ -138,12 +138,16 @@ class ExecutionRecord(Proxy):
         """Iterate over the changes of a task, slot, share, result or head, newest first."""
         return self._history(HISTORIES.get(kind, LedgerRecord), "History", kind, list(parts))
 
-    def open_task(self, task: TaskId, opening: Opening, proof: bytes) -> Submitted[TaskRecord]:
+    def open_task(
+        self, task: TaskId, opening: Opening, proof: bytes, profile: bytes = b""
+    ) -> Submitted[TaskRecord]:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
-        `proof` is the signature of the opening's key (`protocol.task.possession`).
+        `proof` is the signature of the opening's key (`protocol.task.possession`), `profile` the record whose
+        digest is the opening's `sandbox`, for auditors.
         """
-        return self._submit(TaskRecord, "OpenTask", *_parts(task), opening.to_dict(), proof.hex())
+        said = (*_parts(task), opening.to_dict(), proof.hex())
+        return self._submit(TaskRecord, "OpenTask", *said, *([profile.decode()] if profile else []))
 
     def share(
         self, task: TaskId, share: bytes, signature: bytes, audience: Container[str] | None = None

@@ -25,7 +25,7 @@ from executor.audit.fabric.state import Key, Update, Version
 from executor.audit.fabric.validation import commit_hash
 from executor.audit.verify import copies_of
 from executor.ledger.gateway.identity import Identity
-from support.memory.ledger import VALID, Ledger, Member
+from support.memory.ledger import VALID, Ledger, Member, encode
 
 CHANNEL = "attestree"
 ORDERER = "OrdererMSP"
@@ -161,10 +161,13 @@ class Recorder:
         answer = m.response.ProposalResponsePayload(
             proposal_hash=bound, extension=done.SerializeToString()
         ).SerializeToString()
-        needed = self.peers[: len(self.peers) // 2 + 1] if endorsers is None else endorsers
+        if endorsers is None:
+            # Its own organisation's peer first, as clients ask: some things need that one's endorsement.
+            own_first = sorted(self.peers, key=lambda peer: peer.msp_id != creator.msp_id)
+            endorsers = own_first[: len(self.peers) // 2 + 1]
         action = m.transaction.ChaincodeActionPayload(chaincode_proposal_payload=call)
         action.action.proposal_response_payload = answer
-        for peer in needed:
+        for peer in endorsers:
             action.action.endorsements.add(endorser=peer.creator, signature=peer.sign(answer + peer.creator))
         tx = m.transaction.Transaction()
         tx.actions.add(header=signature, payload=action.SerializeToString())
@@ -281,7 +284,8 @@ def record(ledger_class):
                 time=time,
                 transient=transient,
             )
-            self._made[made.tx_id] = (nonce, creator, chaincode)
+            said = [part if isinstance(part, bytes) else encode(part) for part in arguments]
+            self._made[made.tx_id] = (nonce, creator, chaincode, said)
             return made
 
         def commit(self, block):
@@ -290,11 +294,11 @@ def record(ledger_class):
             verdicts = super().commit(block)
             envelopes, updates = [], {}
             for number, (tx, verdict) in enumerate(zip(block, verdicts, strict=True)):
-                nonce, creator, chaincode = self._made[tx.tx_id]
+                nonce, creator, chaincode, said = self._made[tx.tx_id]
                 results = _results(tx)
                 envelopes.append(
                     self.recorder.envelope(
-                        chaincode, results, self._identities[creator], nonce=nonce, time=tx.time
+                        chaincode, results, self._identities[creator], nonce=nonce, time=tx.time, args=said
                     )
                 )
                 if verdict == VALID:

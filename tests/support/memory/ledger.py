@@ -51,6 +51,7 @@ class RefusedError(Exception):
         self.status = status
         found = json.loads(message)
         self.code, self.sentence = found["code"], found["message"]
+        assert self.sentence not in ("", "None"), f"{self.code} says no cause"
 
 
 class InvalidatedError(Exception):

@@ -15,12 +15,13 @@ from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.challenges import Replayed
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
 from support.memory.federation import TWO_ROUNDS, Federation, changed
 from support.memory.ledger import VALID
 
 NAME, REPOSITORY = "attestree/learner", "registry.example:5000/attestree/learner"
 DIGEST, MANIFEST = Digest.of(b"x"), Digest.of(b"y")
+PROFILE = b'{"network":"none","version":1}'
 ESTIMATOR = EstimatorId("node01", 0)
 NEXT = "next"
 
@@ -169,8 +170,10 @@ class Story:
             player.ensemble, player.state = player.after, result.state
 
     def open(self, player: Any, iteration: int) -> None:
-        proof = player.proof(player.opening(iteration))
-        self.tell(player.member, "execution", "open_task", player.task, player.commitment, proof)
+        opening = player.opening(iteration, sandbox=str(Digest.of(PROFILE)))
+        player.commitment = Opening.from_dict(opening)
+        said = (player.commitment, player.proof(opening), PROFILE)
+        self.tell(player.member, "execution", "open_task", player.task, *said)
 
     def challenge(self) -> None:
         """Doubt a task, open its inputs to an auditor, and have it run again."""

@@ -279,6 +279,12 @@ def test_c7_share_without_an_open_task_and_complete_before_share_are_refused(ope
     assert opened.share_code() == "LIFECYCLE_TRANSITION"
 
 
+def test_h20_a_sandbox_profile_that_is_not_the_one_committed_to_is_refused(federation):
+    player = next(iter(federation.players.values()))
+    call = (*player.call_open(0), '{"network":"host"}')
+    assert player.member.code(*call) == "PAYLOAD_DIGEST"
+
+
 def test_an_open_task_is_not_opened_again(opened):
     assert opened.member.code(*opened.call_open(0)) == "LIFECYCLE_TRANSITION"
 
@@ -520,6 +526,8 @@ def test_questions_about_nothing_have_codes(federation):
     assert ask(EXECUTION, "History", "secret", [process]) == "BAD_ARGUMENT"
     assert ask(EXECUTION, "History", "task", [process, "node01", "-1"]) == "COUNTER_SYNTAX"
     assert ask(EXECUTION, "Estimators", process, ["node01/0000"] * 1001) == "BAD_ARGUMENT"
+    most = [f"node01/{number:04d}" for number in range(1000)]
+    assert len(federation.auditor1.evaluate(EXECUTION, "Estimators", process, most)["missing"]) == 1000
     assert ask(EXECUTION, "Artifacts", process, -2) == "COUNTER_RANGE"
     assert ask(EXECUTION, "Artifacts", process, -1, 0) == "BAD_ARGUMENT"
     assert ask(EXECUTION, "Artifacts", process, 0, 5, "result~other~0000000000~node01") == "BAD_ARGUMENT"

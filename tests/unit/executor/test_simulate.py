@@ -11,7 +11,7 @@ from executor.exits import DATA_UNUSABLE, USAGE
 from executor.experiment import simulate as command
 from experiments.data import synthetic
 from learning import attacks
-from learning.fit import KINDS
+from learning.fit_options import WAYS
 from learning.parameters import Parameters
 from learning.ranking import RANKINGS
 
@@ -126,6 +126,6 @@ def test_help_names_the_shipped_defaults() -> None:
 
 
 def test_choices_are_those_of_the_learning_package() -> None:
-    assert set(command.FITS) == set(KINDS)
+    assert set(command.FITS) == set(WAYS)
     assert set(command.RANKINGS) == set(RANKINGS)
     assert set(command.ATTACKS) == set(attacks.ATTACKS)

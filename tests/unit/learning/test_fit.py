@@ -5,12 +5,16 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from learning.errors import ParameterError, RowsError
-from learning.fit import KINDS, FitOptions, FitTask, fit, fit_tree, strip
+from learning.fit import FitOptions, FitTask, fit
+from learning.fit_options import WAYS
+from learning.fit_tree import fit_tree, strip
 from learning.kernel import gram
 from learning.predict import Predictor
 from learning.rows import Rows
 from learning.seeds import derive, generator
 from protocol.trees.tree import Tree, TreeLimits
+
+TREE_WAYS = [way for way, kind in WAYS.items() if kind == "tree"]
 
 
 def task(rows: Rows, **changes) -> FitTask:
@@ -26,7 +30,7 @@ def task(rows: Rows, **changes) -> FitTask:
     return FitTask(**(given | changes))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TREE_WAYS)
 def test_the_same_task_gives_the_same_bytes(make_rows, kind):
     rows = make_rows()
     first = fit(rows, task(rows, options=FitOptions(kind=kind)))
@@ -63,7 +67,7 @@ def test_the_golden_seed_never_changes():
     assert f"{derive(45, 'node07', 3, 'fit:42'):064x}" == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TREE_WAYS)
 @pytest.mark.parametrize("label", [0, 1])
 def test_g1_rows_of_one_class_give_a_single_leaf(make_rows, kind, label):
     rows = make_rows()
@@ -73,13 +77,13 @@ def test_g1_rows_of_one_class_give_a_single_leaf(make_rows, kind, label):
     assert tree.value.tolist() == [label]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TREE_WAYS)
 def test_g2_one_row_gives_a_single_leaf(kind):
     rows = Rows.of([[1.0, 2.0]], [1])
     assert fit(rows, task(rows, options=FitOptions(kind=kind)))[0].tree.value.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TREE_WAYS)
 def test_g3_a_column_without_values_is_survived(make_rows, kind):
     rows = make_rows()
     X = rows.X.copy()
@@ -97,7 +101,7 @@ def test_g6_duplicate_rows_with_contradicting_labels_share_a_leaf():
     assert 0 < tree.value[0] < 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TREE_WAYS)
 @pytest.mark.parametrize(
     "limits", [{"max_internal": 4}, {"max_depth": 2}, {"max_internal": 0}, {"max_depth": 0}]
 )
@@ -133,7 +137,7 @@ def test_undersampling_keeps_all_anomalies_and_few_normals(make_rows, monkeypatc
         seen.append(np.bincount(sample.y, minlength=2))
         return grow(sample, *rest)
 
-    from learning import fit as module
+    from learning import fit_tree as module
 
     grow = module._grow
     monkeypatch.setattr(module, "_grow", spy)

@@ -6,8 +6,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from learning.compiled import implementation
 from learning.errors import ParameterError, RowsError
-from learning.fit import strip
+from learning.fit_tree import strip
 from learning.predict import Predictor
+from learning.voters import TreeVoters
 from protocol.trees.tree import Tree, TreeLimits
 
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
@@ -110,15 +111,15 @@ def test_an_unknown_vote_is_refused(leaf):
 def test_the_extension_refuses_buffers_of_another_size(random_trees):
     from learning.compiled import choose
 
-    ours = Predictor.of(random_trees(2))
+    ours = TreeVoters.of(random_trees(2), np.ones(2))
     out = np.empty(3)
     X = np.zeros((3, 4), dtype=np.float32)
     with pytest.raises(ValueError, match="bytes"):
-        choose(None).predict(3, len(ours.steps), 9, 2, 0, X, ours.steps, ours.roots, ours.weights, out)
+        choose(None).predict(3, len(ours.steps), 9, 2, 0, X, ours.steps, ours.values, ours.weights, out)
     looped = ours.steps.copy()
     looped["left"] = 0
-    with pytest.raises(ValueError, match="preorder"):
-        choose(None).predict(3, len(looped), 4, 2, 0, X, looped, ours.roots, ours.weights, out)
+    with pytest.raises(ValueError, match="behind"):
+        choose(None).predict(3, len(looped), 4, 2, 0, X, looped, ours.values, ours.weights, out)
 
 
 def test_trees_keep_raw_units_so_prediction_needs_no_scaler():

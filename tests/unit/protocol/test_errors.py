@@ -35,6 +35,7 @@ from protocol.task.payload import read_payload
 from protocol.task.state import StateRecord
 from protocol.task.statement import TaskStatement
 from protocol.task.table import Table
+from protocol.trees.boosted import Boosted
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
 from protocol.trees.tree import Tree, TreeLimits
@@ -79,6 +80,7 @@ def specification(**changes):
 
 
 STUMP = [1, -1, -1], [2, -1, -1]
+LEAF_ARRAYS = {"feature": [-1], "threshold": [0.0], "left": [-1], "right": [-1], "value": [0.0]}
 
 # One input for each code, so that no code is a promise that nothing keeps.
 TRIGGERS = {
@@ -116,6 +118,9 @@ TRIGGERS = {
     "TREE_LEAF_VALUE": lambda: arrays(*STUMP, value=2.0),
     "TREE_TOO_DEEP": lambda: arrays(*STUMP, limits=TreeLimits(1, 1, 0)),
     "TREE_TOO_MANY_NODES": lambda: tree(bytes((1, 0, 5, 0))),
+    "BOOSTED_TREES": lambda: Boosted.from_arrays(0.0, []),
+    "BOOSTED_BASE": lambda: Boosted.from_arrays(1e308, [LEAF_ARRAYS]),
+    "BOOSTED_LEAF": lambda: Boosted.from_arrays(0.0, [LEAF_ARRAYS | {"value": [float("nan")]}]),
     "TREE_VERSION": lambda: tree(b"\x80\x04\x95\x00"),
     "TREE_FLAGS": lambda: tree(bytes((1, 8, 1, 0))),
     "TREE_LENGTH": lambda: tree(b""),
@@ -285,3 +290,8 @@ def test_errors_cross_process_borders():
         error.cause,
         error.remedy,
     )
+
+
+def test_a_refusal_says_its_cause():
+    with pytest.raises(TypeError, match="STATE_MISMATCH says no cause"):
+        StateError("STATE_MISMATCH", None)

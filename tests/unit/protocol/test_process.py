@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from protocol import canonical
 from protocol.agreement.image import ImagePin
+from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
-from protocol.errors import AttestreeError
+from protocol.errors import AttestreeError, ProcessError
 
 DIGEST = "sha256:" + "5" * 64
 SPECIFICATION = {
@@ -293,7 +294,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 
 def test_the_documented_fields_are_those_of_the_code():
     text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
-    made = changed("change_quota", 3) | {"image_attestations": 1}
+    made = changed("change_quota", 3) | {"image_attestations": 1, "estimator_kind": "boosted"}
     record = Specification.from_dict(made).to_dict()
     for title, fields in (
         ("Specification", record),
@@ -395,3 +396,32 @@ def test_a_description_of_version_1_stays_as_it_was_accepted():
 def test_a_description_in_any_script_is_accepted():
     for text in ("Zahlungen, größer", "بطاقة", "न्यास", "カード詐欺", "fraud 🙂"):
         assert Specification.from_dict(changed("description", text)).description == text
+
+
+def test_a_kind_goes_into_the_limits_of_tasks_and_single_trees_go_without_saying():
+    plain = Specification.from_dict(SPECIFICATION)
+    named = Specification.from_dict(SPECIFICATION | {"estimator_kind": "tree"})
+    boosted = Specification.from_dict(SPECIFICATION | {"estimator_kind": "boosted"})
+    assert named.digest == plain.digest != boosted.digest
+    assert "estimator_kind" not in plain.to_dict()
+    assert Specification.from_bytes(boosted.to_bytes()) == boosted
+    node = next(iter(boosted.nodes))
+    agreed = boosted.parameters(node, 0)
+    assert agreed.agreed.limits.kind == "boosted"
+    assert TaskParameters.from_dict(agreed.to_dict()) == agreed
+    assert "kind" not in plain.parameters(node, 0).agreed.limits.to_dict()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"estimator_kind": "forest"},
+        {"estimator_kind": 1},
+        {"estimator_kind": "boosted", "estimator_format": 1},
+    ],
+    ids=str,
+)
+def test_a_kind_that_is_none_or_has_a_format_of_trees_is_refused(change):
+    with pytest.raises(ProcessError) as caught:
+        Specification.from_dict(SPECIFICATION | change)
+    assert caught.value.code == "PROCESS_VALUE"

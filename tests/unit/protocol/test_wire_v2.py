@@ -17,7 +17,8 @@ from protocol import canonical
 from protocol.errors import TreeError
 from protocol.trees import encoding, encoding_v2
 from protocol.trees.encoding_v2 import MISSING, PROBABILITIES, rounded_down
-from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits, check_format
+from protocol.trees.kinds import check_format
+from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "estimator-v2.json").read_text(encoding="utf-8"))
 LIMITS = TreeLimits(400, 40, 40, format=2)

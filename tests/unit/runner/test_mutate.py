@@ -15,7 +15,7 @@ from tests.runner.mutants import Mutated, function_of, guards, in_scope, sample
 from tests.runner.mutate import ARGUED, Measured, main
 from tests.runner.score import Row, read_arguments, rows, table
 from tests.runner.surroundings import ROOT
-from tests.runner.warm import Result
+from tests.runner.warm import Reach, Result
 
 FILES = [
     Mutated(f"protocol/{name}.py", "", tuple(f"{name}.x_check__mutmut_{number}" for number in range(count)))
@@ -43,6 +43,20 @@ def test_no_mutant_is_beyond_every_seed() -> None:
     assert {name for seed in range(200) for name in sample(FILES, 10, str(seed))} == {
         name for one in FILES for name in one.names
     }
+
+
+def test_a_change_is_shown_by_the_lines_that_it_took_away_and_put_in() -> None:
+    source = (
+        "class Rule:\n    def check(self, value):\n        limit = self.limit\n        return value < limit\n"
+    )
+    made = mutate_file_contents("protocol/rule.py", source)
+    mutated = Mutated(
+        "protocol/rule.py", made.code, tuple(f"protocol.rule.{name}" for name in made.mutant_names)
+    )
+    shown = {mutated.change(name) for name in mutated.names}
+    assert "-     return value < limit\n+     return value <= limit" in shown
+    assert "-     limit = self.limit\n+     limit = None" in shown
+    assert function_of(mutated.names[0]) == "protocol.rule.Rule.check"
 
 
 def test_the_rules_are_in_scope_and_nothing_else() -> None:
@@ -97,10 +111,22 @@ def test_a_broken_rule_is_never_argued_away() -> None:
         "-    if task.is_expired(ctx.time):\n+    if not task.is_expired(ctx.time):",
         '-        raise StateError("RESULT_SLOT", f"{place}")\n+        raise StateError(None, f"{place}")',
         "-    if a and b:\n+    if a or b:",
+        '-     if kind == "ring":\n+     if kind == "XXringXX":',
+        '-     return sign(key, b"attestree task v1")\n+     return sign(key, b"ATTESTREE TASK V1")',
+        '-     raise StateError("KEY_USED", "by a")\n+     raise StateError("key_used", "by a")',
+        '-     return {"a b": x}\n+     return {"a c": x}',
     ]
     for argument in read_arguments(ARGUED):
         assert argument.reason
         assert not [change for change in broken if argument.change.search(change)]
+
+
+@pytest.mark.parametrize("words", ["XXused beforeXX", "USED BEFORE"])
+def test_the_words_of_a_cause_are_for_people(words: str) -> None:
+    change = (
+        f'-     raise StateError("KEY_USED", "used before")\n+     raise StateError("KEY_USED", "{words}")'
+    )
+    assert [argument for argument in read_arguments(ARGUED) if argument.holds("anywhere", change)]
 
 
 def test_an_argument_is_of_a_function_that_is_still_there() -> None:
@@ -161,7 +187,9 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     (tmp_path / "pyproject.toml").write_text('[tool.mutmut]\nsource_paths = ["."]\n')
     mutants = [f"rules.{name}" for name in made.mutant_names]
     plan, results = tmp_path / "plan.json", tmp_path / "results"
-    plan.write_text(json.dumps({"mutants": mutants, "tests": ["test_rules.py"], "jobs": 2}))
+    reach, keys = tmp_path / "reach.json", {"test_rules.py": "as it is now"}
+    asked = {"mutants": mutants, "tests": ["test_rules.py"], "jobs": 2, "reach": str(reach), "keys": keys}
+    plan.write_text(json.dumps(asked))
     path = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "tests.runner.warm", plan, results]
     ended = subprocess.run(
@@ -179,3 +207,6 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     assert ("survived", "") in ends["unguarded"]
     assert set(ends["unreached"]) == {("no tests", "")}
     assert set(ends["made_at_import"]) == {("at import", "")}
+    known = Reach(reach, keys).read()
+    assert "rules.x_limit" in known["test_rules.py::test_second"].functions
+    assert Reach(reach, {"test_rules.py": "as it is later"}).read() == {}

@@ -6,10 +6,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from support.memory.audited import PROCESS
+from support.memory.audited import PROCESS, PROFILE
 from support.tampering import find_block, flipped
 
 from executor.cli import main
+from protocol.digest import Digest
 
 
 @pytest.fixture
@@ -33,12 +34,15 @@ def test_a_task_shows_both_of_its_attempts_in_the_order_of_the_blocks(run):
     states = [event["sentence"].split(" is ")[1] for event in shown["events"] if " is " in event["sentence"]]
     assert [state.split(",")[0] for state in states] == ["open", "failed", "open", "shared", "completed"]
     assert shown["facts"]["data commitment"].startswith("sha256:")
+    assert shown["facts"]["sandbox profile"] == PROFILE.decode()
+    assert str(Digest.of(PROFILE)) == shown["facts"]["sandbox"]
 
 
 def test_a_model_shows_who_had_access_and_when(run):
     ran = run("model", f"{PROCESS}/node01")
     assert ran.exit_code == 0
     assert "access: grant Org3MSP; open to Org1MSP, Org2MSP, Org3MSP (admin of Org1MSP)" in ran.stdout
+    assert "greatest vote of another organisation: 0." in ran.stdout
     assert "access: revoke Org3MSP; open to Org1MSP, Org2MSP (admin of Org1MSP)" in ran.stdout
 
 

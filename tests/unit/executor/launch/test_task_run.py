@@ -58,6 +58,7 @@ def planned() -> Any:
         context=context,
         dataset=SimpleNamespace(table=table),
         state=None,
+        profile=SimpleNamespace(to_record=dict),
     )
 
 

@@ -1,7 +1,6 @@
 """A whole task on the channel in memory: the real relay, broker, store and learner, without an engine."""
 
 import errno
-import io
 import os
 import shutil
 import threading
@@ -9,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from support.memory.federation import Federation
+from support.memory.launches import LearnerContainer
 from support.memory.learners import N_FEATURES, specification, table_of
 from support.memory.story import MemberTransport
 
@@ -20,7 +20,7 @@ from executor.data import Dataset
 from executor.errors import TaskError
 from executor.launch import task_run
 from executor.launch.plan import TaskPlan, find_next_task
-from executor.launch.publish import publish_model
+from executor.launch.publish import complete_process, publish_model
 from executor.launch.reasons import OTHERWISE, SENTENCES
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import STORE_LABEL, NodeSession
@@ -30,10 +30,11 @@ from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
 from executor.sandbox.container import Outcome
 from learner import run as steps
-from learner.outcome import StopError
+from protocol import canonical
 from protocol.agreement.schema import FeatureSchema
+from protocol.broker.exit_codes import LearnerExit
 from protocol.digest import Digest
-from protocol.errors import RecordError, StateError
+from protocol.errors import AttestreeError, RecordError, StateError, error_from
 from protocol.identifiers import EstimatorId
 from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
@@ -42,38 +43,6 @@ from protocol.trees.tree import Tree
 
 NODE = "node01"
 SPLIT = Tree.from_arrays([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0.0, 1.0])
-
-
-class LearnerContainer:
-    """Runs the real learner in a thread, where an engine would run it in a container."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.code = folder, 0
-
-    @classmethod
-    def create(cls, _client: object, _profile: object, mounts: Any, *_: object) -> Self:
-        return cls(mounts.rows.parent)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thread.join()
-
-    def start(self, key: bytearray) -> None:
-        self.thread = threading.Thread(target=self._run, args=(io.BytesIO(bytes(key)),))
-        key[:] = bytes(len(key))
-        self.thread.start()
-
-    def wait(self, seconds: float) -> Outcome:
-        self.thread.join(seconds)
-        return Outcome(self.code, False, False, "")
-
-    def _run(self, key: io.BytesIO) -> None:
-        try:
-            steps.run_task(self.folder, key, lambda _: None, lambda: None)
-        except StopError as stop:
-            self.code = stop.exit_code
 
 
 class LearnerKilledError(BaseException):
@@ -114,7 +83,8 @@ def planned(session: NodeSession, folder: Path) -> TaskPlan:
     dataset = Dataset(table_of(0), schema, Digest.of(path.read_bytes()), path)
     task = find_next_task(session)
     assert task is not None
-    profile: Any = SimpleNamespace(digest=Digest.of(b"profile"))
+    record: Any = {"network": "none"}
+    profile: Any = SimpleNamespace(digest=canonical.digest(record), to_record=lambda: record)
     state = None if task.state is None else session.store.state(task.state)
     return TaskPlan(task, dataset, bytes(32), state, profile)
 
@@ -125,8 +95,17 @@ def closed(session: NodeSession) -> Any:
 
 def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path) -> None:
     for iteration in range(2):
-        summary = run_task(planned(session, tmp_path), session, lambda _: None)
+        said: list[str] = []
+        summary = run_task(planned(session, tmp_path), session, said.append)
         assert summary.task.iteration == iteration
+        assert [line.rstrip("0123456789 bytes") for line in said] == [
+            "opening the task",
+            "FIT",
+            "SHARE,",
+            "GET, 0 estimators from 0 neighbour",
+            "completing with an ensemble of",
+        ]
+        assert said[-1].endswith(f" {len(summary.result.ensemble)}")
         assert session.store.begun() is None
         assert not (session.store.directory / "run").exists()
     assert find_next_task(session) is None
@@ -205,6 +184,71 @@ STRANDING: dict[str, Alter] = {
 }
 
 
+ENDS = {
+    "LEARNER_MEMORY": Outcome(137, True, False, "MemoryError"),
+    "LEARNER_NO_RESULT": Outcome(0, False, False, "nothing to do"),
+    "LEARNER_FAILED": Outcome(67, False, False, "a bad tree"),
+    "LEARNER_TIMEOUT": Outcome(137, False, True, "still at work"),
+}
+
+
+@pytest.mark.parametrize("code", ENDS)
+def test_f12_a_container_that_ends_without_a_result_closes_its_task_with_the_cause(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    class Ending(LearnerContainer):
+        def start(self, key: bytearray) -> None:
+            self.thread = threading.Thread(target=key.clear)
+            self.thread.start()
+
+        def wait(self, seconds: float) -> Outcome:
+            assert seconds == 60.0
+            return ENDS[code]
+
+    monkeypatch.setattr(task_run, "Container", Ending)
+    with pytest.raises(AttestreeError) as failed:
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert (failed.value.code, closed(session).code) == (code, code)
+    assert closed(session).reason == SENTENCES[code]
+    told = f"{failed.value.cause} {failed.value.remedy}"
+    if code == "LEARNER_TIMEOUT":
+        assert "after 60 s" in told
+    else:
+        assert f"Its last lines:\n{ENDS[code].log_tail}" in told
+    if code == "LEARNER_FAILED":
+        assert f"67: {LearnerExit.meaning_of(67)}" in told
+
+
+@pytest.mark.parametrize("code", ["PROCESS_UNFINISHED", "LIFECYCLE_TRANSITION", "LEDGER_CONFLICT"])
+def test_a_node_that_is_done_before_the_others_or_with_them_leaves_the_end_to_them(code: str) -> None:
+    assert complete_process(refusing(error_from(code, "not now", "")), lambda _: None) == "running"
+
+
+@pytest.mark.parametrize("code", ["PROCESS_UNKNOWN", "LEDGER_UNREACHABLE", "ACCESS_ROLE"])
+def test_what_else_keeps_a_process_from_its_end_is_told(code: str) -> None:
+    with pytest.raises(AttestreeError, match=code):
+        complete_process(refusing(error_from(code, "never", "")), lambda _: None)
+
+
+def test_the_last_node_says_that_the_process_is_completed() -> None:
+    said: list[str] = []
+    assert complete_process(refusing(None), said.append) == "running"
+    assert said == ["process p is completed"]
+
+
+def refusing(error: AttestreeError | None) -> Any:
+    """A session in process p whose ledger refuses to complete it."""
+
+    def complete(process: str) -> None:
+        assert process == "p"
+        if error is not None:
+            raise error
+
+    status = SimpleNamespace(status=SimpleNamespace(value="running"))
+    orchestration = SimpleNamespace(complete=complete, status={"p": status}.__getitem__)
+    return SimpleNamespace(process="p", ledger=SimpleNamespace(orchestration=orchestration))
+
+
 @pytest.mark.parametrize("what", STRANDING)
 def test_f7_a_state_that_would_strand_the_node_is_not_taken(
     session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -221,7 +265,7 @@ def test_f7_a_state_that_would_strand_the_node_is_not_taken(
     monkeypatch.setattr(steps, "_result", stranding)
     with pytest.raises(RecordError):
         run_task(planned(session, tmp_path), session, lambda _: None)
-    assert closed(session).reason == OTHERWISE
+    assert (closed(session).code, closed(session).reason) == ("RECORD_VALUE", OTHERWISE)
     assert list((session.store.directory / "states").iterdir()) == []
     monkeypatch.undo()
     monkeypatch.setattr(task_run, "Container", LearnerContainer)

@@ -1,6 +1,7 @@
 """From a federation file to the specification: defaults written out, and every fault with its line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from executor.process.document import parse
 from executor.process.errors import FederationError
 from executor.process.federation import Federation, from_document, load
 from executor.process.validation import schema
-from learning.fit import KINDS
+from learning.fit_options import WAYS, FitOptions
 from learning.options import to_options
 from learning.parameters import Defaults, Parameters
 from learning.ranking import RANKINGS
@@ -306,8 +307,8 @@ def test_the_schema_is_a_schema() -> None:
 
 def test_the_schema_knows_the_options_of_the_learner() -> None:
     found = schema()["$defs"]["options"]["properties"]
-    assert set(found) == set(to_options(Defaults))
-    assert found["fit"]["enum"] == list(KINDS)
+    assert set(found) == set(to_options(replace(Defaults, fit=FitOptions("boosted"))))
+    assert found["fit"]["enum"] == list(WAYS)
     assert found["ranking"]["enum"] == list(RANKINGS)
 
 

@@ -1,0 +1,63 @@
+"""How estimators are grown: the ways there are, by name, and what each may be told."""
+
+from dataclasses import dataclass
+
+from learning.errors import ParameterError
+from protocol.trees.encoding_boosted import MAX_TREES
+from protocol.trees.limits import BOOSTED, TREE
+
+WAYS = {
+    "plain": TREE,
+    "balanced": TREE,
+    "extra": TREE,
+    "undersampled": TREE,
+    "regressor": TREE,
+    "boosted": BOOSTED,
+}
+"""The ways to FIT, each with the kind of estimators that come out."""
+DEFAULT_WAYS = {TREE: "balanced", BOOSTED: "boosted"}
+"""By kind, the way of a process that names none."""
+MAX_LEAVES = 256
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How estimators are grown.
+
+    plain         the paper's forest: bootstrap, sqrt(d) features per split, grown until pure
+    balanced      the same, both classes of the bootstrap weighing alike
+    extra         all rows, both classes weighing alike, random thresholds, half the features per split
+    undersampled  all anomalies and at most `normals` normal rows per anomaly, drawn for each tree
+    regressor     regression trees on all features, at most 10 deep
+    boosted       per estimator `rounds` small trees of at most `leaves` leaves, each correcting the sum of
+                  those before it by `rate`; bootstrap, classes weighing by the root of their numbers
+
+    A leaf holds at least `min_leaf` distinct rows: the privacy floor.
+    """
+
+    kind: str = "plain"
+    min_leaf: int = 1
+    normals: int = 50
+    max_depth: int | None = None
+    rounds: int = 20
+    leaves: int = 8
+    rate: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.kind not in WAYS:
+            raise ParameterError(f"no way to FIT is called {self.kind!r}; there are {', '.join(WAYS)}")
+        if self.min_leaf < 1 or self.normals < 1:
+            raise ParameterError(f"min_leaf {self.min_leaf} and normals {self.normals} must be at least 1")
+        if self.max_depth is not None and self.max_depth < 1:
+            raise ParameterError(f"max_depth {self.max_depth} must be at least 1")
+        if not 1 <= self.rounds <= MAX_TREES or not 2 <= self.leaves <= MAX_LEAVES:
+            raise ParameterError(
+                f"rounds {self.rounds}, leaves {self.leaves}: need 1 to {MAX_TREES}, 2 to {MAX_LEAVES}"
+            )
+        if not 0.0 < self.rate <= 1.0:
+            raise ParameterError(f"rate {self.rate} is not in (0, 1]")
+
+    @property
+    def estimator_kind(self) -> str:
+        """The kind of estimators that come out."""
+        return WAYS[self.kind]

@@ -1,0 +1,33 @@
+"""The kinds of estimators by their registered names: how each is fitted, and how it scores rows.
+
+Ranking needs no entry: the kernel compares the internal nodes of all trees of two estimators. Nor does the
+defence: quota and cap count estimators, and the home check tries whatever scores rows. What a kind is on the
+wire is in `protocol.trees.kinds`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from learning.boost import fit_boosted
+from learning.fit_options import FitOptions
+from learning.fit_tree import fit_tree
+from learning.rows import Rows
+from learning.voters import BoostedVoters, Floats, TreeVoters, Voters
+from protocol.trees.content import Content
+from protocol.trees.limits import BOOSTED, TREE, TreeLimits
+
+
+@dataclass(frozen=True)
+class LearnedKind:
+    """What a kind of estimators can do."""
+
+    fit: Callable[[Rows, int, FitOptions, TreeLimits], Content]
+    """Train one estimator from one seed."""
+    voters: Callable[[Sequence[Content], Floats], Voters]
+    """Lay some out for scoring rows."""
+
+
+KINDS: dict[str, LearnedKind] = {
+    TREE: LearnedKind(fit_tree, TreeVoters.of),
+    BOOSTED: LearnedKind(fit_boosted, BoostedVoters.of),
+}
