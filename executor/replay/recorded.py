@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from executor.image.check import check_image, evidence_of
+from executor.image.comparison import check_image, evidence_of
 from executor.ledger.chaincodes.proxies import Ledger
 from protocol.agreement.image import Image
 from protocol.errors import StateError

@@ -82,10 +82,9 @@ def run_again(settings: ReplaySettings, recorded: Recorded, evidence: Evidence) 
     """Open the evidence, run the task, and return what came out."""
     with private_folder(settings.network) as folder:
         dataset = evidence.opened(recorded, folder)
-        obtain(settings.client, recorded.image, network=settings.network)
+        local = obtain(settings.client, recorded.image, network=settings.network)
         has_state = evidence.state is not None
-        image_id = recorded.opening.image_id
-        profile = Profile.for_image(settings.client, image_id, settings.limits, has_state=has_state)
+        profile = Profile.for_image(settings.client, local, settings.limits, has_state=has_state)
         _lay_out(folder, dataset, evidence)
         key = bytearray(os.urandom(KEY_BYTES))
         verbs = ReplayedTask(recorded, SigningKey(bytes(key)).verify_key, evidence.slots)
