@@ -84,15 +84,16 @@ class Engine:
         return {"OSType": "linux", "SecurityOptions": ["name=seccomp,profile=builtin"], **known}
 
     def inspect_image(self, reference: str) -> dict[str, Any]:
-        if reference not in self.images:
-            raise ImageNotFound(reference)
-        return self.images[reference]
+        for image in self.images.values():
+            if reference in (image["Id"], *image["RepoDigests"]):
+                return image
+        raise ImageNotFound(reference)
 
     def containers(self, **_: object) -> list[dict[str, Any]]:
         return []
 
     def pull(self, *_: object, **__: object) -> list[dict[str, str]]:
-        return []
+        return [{"error": "no registry answers"}]
 
 
 class OneByOne(MemberTransport):
