@@ -109,16 +109,16 @@ def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any]
         helper.make_node("Add", ["odds_against", "one"], ["odds_of_both"]),
         helper.make_node("Div", ["one", "odds_of_both"], ["probabilities"]),
     ]
+    constants = {"bases": np.array([bases]), "weights": weights[:, None], "one": np.array(1.0)}
     counted = "probabilities"
     if model.voting.vote != "mean":
         nodes += [
             helper.make_node("Greater", ["probabilities", "half"], ["alarms"]),
             helper.make_node("Cast", ["alarms"], ["votes"], to=TensorProto.DOUBLE),
         ]
+        constants["half"] = np.array(0.5)
         counted = "votes"
     nodes.append(helper.make_node("MatMul", [counted, "weights"], ["sums"]))
-    constants = {"bases": np.array([bases]), "weights": weights[:, None], "half": np.array(0.5)}
-    constants["one"] = np.array(1.0)
     return nodes, [numpy_helper.from_array(array, name) for name, array in constants.items()]
 
 
