@@ -38,17 +38,16 @@ def obtain(
         return found
     try:
         pull(client, registered, say)
+        found = store.pulled()
+        if found is None:
+            raise _refused(registered, "the engine pulled it and does not have it")
     except EngineError as error:
         if error.code != "IMAGE_UNAVAILABLE":
             raise
         check_served(registered, network)
-        copy = store.copy()
-        if copy is None:
+        found = store.copy()
+        if found is None:
             raise
-        return copy
-    found = store.pulled()
-    if found is None:
-        raise _refused(registered, "the engine pulled it and does not have it")
     return found
 
 
