@@ -8,11 +8,13 @@ from chaincode.common import (
     allow,
     caller_of,
     history_page,
+    keyed_page,
     provenance,
     read,
-    stored_page,
     write,
 )
+from chaincode.common.calls import IMAGE
+from chaincode.common.pages import from_bookmark
 from chaincode.shim import Context, evaluate, submit
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -66,9 +68,14 @@ class Rebuilds(LedgerContract):
     def list_rebuilds(
         self, ctx: Context, name: str, version: str, size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[RebuildRecord]:
-        """List what each organisation got that built a version from its source."""
-        prefix = ("rebuild", parse_image_name(name), parse_image_version(version))
-        return stored_page(ctx, prefix, size, bookmark, RebuildRecord)
+        """List what each organisation of the channel got that built a version from its source.
+
+        Read by keys: who starts a process asks this, and Fabric lets nobody write who has read a page.
+        """
+        parts = [parse_image_name(name), parse_image_version(version)]
+        first = from_bookmark("rebuild", parts, bookmark)
+        wanted = (keys.rebuild(name, version, found) for found in ctx.organisations(IMAGE))
+        return keyed_page(ctx, (key for key in wanted if key >= first), size, RebuildRecord)
 
     @evaluate
     def rebuild_history(  # noqa: PLR0917

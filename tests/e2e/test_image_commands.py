@@ -17,6 +17,7 @@ from support.network import done, run
 from support.printed import EXECUTOR
 
 from executor.cli import main
+from executor.image.local import LocalImages
 from executor.image.publish import ImagePublication, publish
 from executor.image.registry import ImageRegistry
 from executor.network import Network
@@ -113,13 +114,15 @@ def test_publishing_what_another_publishes_just_now_registers_it_once(
     """The other one is first, between our push and our registration."""
     local = tiny_image(client, unique("content"), f"{name}:1")
     wanted, images = ImagePublication(name, "1", local, registry), ledger("org1", "data-scientist").images
+    here = LocalImages(client).find(str(local))
+    assert here is not None
     first = []
 
     def step(said: str) -> None:
         if said.startswith("registering"):
-            first.append(publish(client, images, wanted, lambda _: None))
+            first.append(publish(client, images, wanted, here, lambda _: None))
 
-    second = publish(client, images, wanted, step)
+    second = publish(client, images, wanted, here, step)
     assert [made.transaction is None for made in (*first, second)] == [False, True]
     assert second.record == first[0].record
     assert len(scientist1.evaluate("image", "History", name, "1")["items"]) == 1
