@@ -103,13 +103,13 @@ def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any]
     nodes = [
         trees_node(parts, len(bases), "corrections"),
         helper.make_node("Add", ["corrections", "bases"], ["log_odds"]),
-        # Not Sigmoid: ONNX Runtime's is an approximation.
-        helper.make_node("Neg", ["log_odds"], ["negated"]),
-        helper.make_node("Exp", ["negated"], ["odds_against"]),
-        helper.make_node("Add", ["odds_against", "one"], ["odds_of_both"]),
-        helper.make_node("Div", ["one", "odds_of_both"], ["probabilities"]),
+        helper.make_node("Sigmoid", ["log_odds"], ["probabilities"]),
     ]
-    constants = {"bases": np.array([bases]), "weights": weights[:, None], "one": np.array(1.0)}
+    constants = {
+        "bases": np.array([bases]),
+        "weights": weights[None, :],
+        "estimators": np.array([1]),
+    }
     counted = "probabilities"
     if model.voting.vote != "mean":
         nodes += [
@@ -118,7 +118,11 @@ def _boosted_sums(model: Model, weights: NDArray[np.float64]) -> tuple[list[Any]
         ]
         constants["half"] = np.array(0.5)
         counted = "votes"
-    nodes.append(helper.make_node("MatMul", [counted, "weights"], ["sums"]))
+    # Not MatMul: ONNX Runtime joins it with the division that follows, which it then does in float32.
+    nodes += [
+        helper.make_node("Mul", [counted, "weights"], ["weighted"]),
+        helper.make_node("ReduceSum", ["weighted", "estimators"], ["sums"], keepdims=1),
+    ]
     return nodes, [numpy_helper.from_array(array, name) for name, array in constants.items()]
 
 
