@@ -61,10 +61,13 @@ readonly DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # own_apt FOLDER SUITE: a configuration of apt for packages that are unpacked and never installed; mirror and keys are Debian's.
 own_apt() {
-  { [ -f "$DEBIAN_KEYS" ] && command -v apt-get >/dev/null; } || die "$FAILED" "no packages of Debian $2"     "$DEBIAN_KEYS or apt-get is missing" "install debian-archive-keyring, or use a Debian host"
+  { [ -f "$DEBIAN_KEYS" ] && command -v apt-get >/dev/null; } || die "$FAILED" "no packages of Debian $2" \
+    "$DEBIAN_KEYS or apt-get is missing" "install debian-archive-keyring, or use a Debian host"
+  local mirror
+  mirror=$(debian_mirror)
   mkdir -p "$1"/{state/lists/partial,cache/archives/partial}
   : >"$1/state/status"
-  printf 'deb [signed-by=%s] %s %s main\n' "$DEBIAN_KEYS" "$(debian_mirror)" "$2" >"$1/sources.list"
+  printf 'deb [signed-by=%s] %s %s main\n' "$DEBIAN_KEYS" "$mirror" "$2" >"$1/sources.list"
   cat >"$1/apt.conf" <<EOF
 Dir::Etc::sourcelist "$1/sources.list";
 Dir::Etc::sourceparts "-";
@@ -76,9 +79,10 @@ Acquire::Languages "none";
 EOF
 }
 
-# debian_mirror: the mirror from which the host's own apt has Debian's packages, or Debian's own.
+# debian_mirror: ATTESTREE_DEBIAN_MIRROR, or the mirror from which the host's own apt has Debian's packages.
 debian_mirror() {
+  [ -z "${ATTESTREE_DEBIAN_MIRROR:-}" ] || { echo "$ATTESTREE_DEBIAN_MIRROR" && return 0; }
   # shellcheck disable=SC2016  # for apt to fill in
   apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 2>/dev/null | head -n 1 | sed 's:/*$::' | grep . ||
-    echo http://deb.debian.org/debian
+    die "$FAILED" "no mirror of Debian is known" "this host's apt names none" "set ATTESTREE_DEBIAN_MIRROR to one"
 }
