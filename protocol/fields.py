@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from protocol import canonical
+from protocol.canonical import MAX_BYTES
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, DataError, EncodingError, ProcessError, RecordError
 from protocol.identifiers import EstimatorId, check_counter, parse_node, parse_organisation, parse_process
@@ -128,7 +129,7 @@ class Fields:
             self._check_metric(name, key, value)
         return dict(found)
 
-    def canonical(self, value: Any, name: str, max_bytes: int = canonical.MAX_BYTES) -> bytes:
+    def canonical(self, value: Any, name: str, max_bytes: int = MAX_BYTES) -> bytes:
         """Return the one spelling of a value, or refuse a value that has none."""
         try:
             return canonical.encode(value, max_bytes=max_bytes)

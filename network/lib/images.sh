@@ -130,10 +130,12 @@ build_python_base() {
     quietly debootstrap debootstrap --force-check-gpg --keyring="$DEBIAN_KEYS" --variant=minbase --include=python3,python3-venv,ca-certificates \
       "$DEBIAN_SUITE" "$work/root" ${ATTESTREE_DEBIAN_MIRROR:+"$ATTESTREE_DEBIAN_MIRROR"} ||
       die "$FAILED" "debootstrap failed" "it said the above" "check that Debian's mirror can be reached"
+    # debootstrap cannot take /proc away again while a container that started meanwhile has it.
+    umount --lazy "$work/root/proc" 2>/dev/null || true
     rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
-    tar -C "$work/root" --numeric-owner -czf "$work/image.tar.gz" .
+    tar -C "$work/root" --one-file-system --numeric-owner -czf "$work/image.tar.gz" .
     mv "$work/image.tar.gz" "$archive"
-    rm -rf "$work"
+    rm -rf --one-file-system "$work"
     compare_with_lock "$archive"
   fi
   quietly "docker import" docker import --change 'ENV LANG=C.UTF-8' "$archive" "$image"
