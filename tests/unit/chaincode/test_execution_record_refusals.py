@@ -1,5 +1,6 @@
 """What the execution record refuses: keys and signatures (B), processes and authorisation (C)."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -384,6 +385,13 @@ def test_h6_the_same_share_of_a_later_launch_is_taken_and_leaves_the_first_as_it
     again = shared.share()
     assert (again["replayed"], again["created"]) == (False, [])
     assert again["recipients"] == ["node02", "node04"]
+    _, name, announced = federation.events[-1]
+    said = json.loads(announced)
+    assert (name, said["offered"], said["created"]) == (
+        "TaskShared",
+        len(tasks(federation)["offered"]["estimators"]),
+        0,
+    )
     assert (federation.state[key], federation.versions[key]) == (before, version)
     found = tasks(federation)
     assert (found["attempt"], found["offered"]["attempt"]) == (2, 1)

@@ -1,5 +1,6 @@
 """What one member can do to the others: asks hold nobody up, silence and retirement are no dead end."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -272,6 +273,10 @@ def test_h10_a_silent_node_is_left_out_by_a_majority_and_the_others_go_on(consor
     waiting = consortium.players["node01"]
     assert waiting.complete_code(waiting.result(slots=())) == "RESULT_SLOT"
     first, second = leave_out(consortium, consortium.admin1, consortium.scientist2)
+    _, name, announced = consortium.events[-1]
+    said = json.loads(announced)
+    assert (name, said["kind"], said["number"]) == ("ProcessChanged", "leave-out", second["change"])
+    assert said["iteration"] == 0
     assert (first["change"], first["voted"], first["needed"]) == (None, ["Org1MSP"], 2)
     assert (second["change"], second["voted"]) == (0, ["Org1MSP", "Org2MSP"])
     (change,) = changes(consortium)
