@@ -310,7 +310,7 @@ class Line:
         return wire.shim.StateMetadataResult(entries=entries).SerializeToString()
 
     def _write_batch_state(self, payload):
-        # A peer cannot check at commit what a page or a collection's range held, so it takes no write after one.
+        # A peer cannot check at commit what a page or a private range held, so it takes no write after one.
         if self.simulation.paged:
             raise PeerError("write", f"transaction has already performed {self.simulation.paged}")
         for record in wire.parse(wire.shim.WriteBatchState, payload).rec:

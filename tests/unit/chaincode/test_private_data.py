@@ -7,7 +7,16 @@ from support.memory.ledger import POLICY_FAILURE, InvalidatedError, Ledger
 
 from chaincode.probe import Probe
 from chaincode.shim import (
-    Context, Contract, Endorsement, MisuseError, PeerError, all_of, n_of, peer_of, submit, wire,
+    Context,
+    Contract,
+    Endorsement,
+    MisuseError,
+    PeerError,
+    all_of,
+    n_of,
+    peer_of,
+    submit,
+    wire,
 )  # fmt: skip
 
 M = wire.Message
