@@ -247,6 +247,7 @@ class Simulation:
     def __init__(self, ledger, tx_id, signed, peer):
         self.ledger, self.tx_id, self.signed, self.peer = ledger, tx_id, signed, peer
         self.reads, self.ranges, self.writes, self.policies = {}, [], {}, {}
+        self.paged = ""
 
     def run(self, chaincode, arguments, callers):
         """Do what the shim's session does with a transaction; returns response and event."""
@@ -313,6 +314,9 @@ class Line:
         return wire.shim.StateMetadataResult(entries=entries).SerializeToString()
 
     def _write_batch_state(self, payload):
+        # A peer cannot check at commit what a page or a private range held, so it takes no write after one.
+        if self.simulation.paged:
+            raise PeerError("write", f"transaction has already performed {self.simulation.paged}")
         for record in wire.parse(wire.shim.WriteBatchState, payload).rec:
             # Whoever endorses a write has the value, whether its peer may keep it or not.
             place = self._place(record.key, record.collection, private=False)
@@ -329,7 +333,12 @@ class Line:
         namespace, start = self._place(paging.bookmark or asked.startKey, asked.collection)
         keys = self.ledger.keys(namespace, start, asked.endKey)
         bookmark = ""
+        if asked.collection:
+            self.simulation.paged = "a query on private data"
         if paging.pageSize:
+            if self.simulation.writes:
+                raise PeerError("page", "transaction has already performed writes")
+            self.simulation.paged = "a paginated query"
             bookmark = keys[paging.pageSize] if len(keys) > paging.pageSize else ""
             keys = keys[: paging.pageSize]
         else:
