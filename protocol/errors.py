@@ -334,7 +334,9 @@ TABLE: dict[str, Code] = {
         "Make the consortium a majority of the channel, or have the collection defined.",
     ),
     "HISTORY_DEPTH": Code(
-        StateError, "Read older changes from the blocks (executor audit export), or results by iteration."
+        StateError,
+        "Ask for larger pages, of up to 1,000 changes; read older ones from the blocks (executor audit "
+        "export), or results by iteration.",
     ),
     "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
     "TREES_GONE": Code(

@@ -47,7 +47,7 @@ def estimators(node, iteration, n_new=N_NEW):
     return tuple(fit(rows, task))
 
 
-MUTABLE = ("state", "versions", "policies", "changes", "events", "blocks", "time", "count", "process")
+MUTABLE = ("state", "versions", "policies", "changes", "events", "blocks", "time", "count", "sent", "process")
 
 
 class Federation(Channel):
