@@ -140,9 +140,18 @@ class ModelContract(ModelQueries):
         seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
 
     def _announced(self, ctx: Context, record: ModelRecord) -> ModelRecord:
-        payload = {"process": record.process, "node": record.node, "organisation": record.owner}
-        figures = {"digest": str(record.digest), "estimators": len(record.estimators)}
-        self.announce(ctx, "ModelPublished", {"version": VERSION, **payload, **figures})
+        self.announce(
+            ctx,
+            "ModelPublished",
+            {
+                "version": VERSION,
+                "process": record.process,
+                "node": record.node,
+                "organisation": record.owner,
+                "digest": str(record.digest),
+                "estimators": len(record.estimators),
+            },
+        )
         return record
 
     def _changed(self, ctx: Context, event: str, record: AccessRecord) -> AccessRecord:
