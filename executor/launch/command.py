@@ -186,6 +186,9 @@ def _print_reports(reports: list[NodeReport]) -> None:
                 f"{report.node}: model {report.finished['model']} is published;"
                 f" the process is {report.finished['process']}"
             )
+        elif report.left is not None:
+            since = f"from iteration {report.left} on"
+            echo(f"{report.node}: takes no part {since}: its organisation let it leave")
         elif not report.tasks and report.error is None:
             echo(f"{report.node}: nothing was left to do")
         for error in report.failures:

@@ -25,10 +25,12 @@ from executor.ledger.follow import PULSE
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
-from protocol.errors import AttestreeError
+from protocol.errors import AttestreeError, StateError
 
 Tell = Callable[[str, int | None, str], None]
 """Hears of a node, its iteration and what happens."""
+_AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
+"""What the ledger says to a node that left while its task ran: the process may have ended since."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class NodeReport:
     node: str
     tasks: list[TaskSummary] = field(default_factory=list)
     finished: dict[str, str] | None = None
+    left: int | None = None
+    """The iteration from which the node is gone, as its own organisation wanted."""
     error: AttestreeError | None = None
     beside: list[AttestreeError] = field(default_factory=list)
     """What failed besides: that the error could not be recorded, for example."""
@@ -65,8 +69,8 @@ class NodeReport:
         """Return the report as `--json` prints it."""
         tasks = [summary.to_dict() for summary in self.tasks]
         failed = None if self.error is None else _told(self.error)
-        found = {"node": self.node, "rounds": tasks, "finished": self.finished, "error": failed}
-        return {**found, "beside": [_told(error) for error in self.beside]}
+        found = {"node": self.node, "rounds": tasks, "finished": self.finished, "left": self.left}
+        return {**found, "error": failed, "beside": [_told(error) for error in self.beside]}
 
 
 def _told(error: AttestreeError) -> dict[str, str]:
@@ -114,12 +118,33 @@ def launch_node(  # noqa: PLR0917
     try:
         with _session(caller, client, settings, node, stopping) as session:
             report.beside = session.beside
-            _run(session, settings, report, caller, tell)
+            try:
+                _run(session, settings, report, caller, tell)
+            except StateError as error:
+                report.left = _left(session, error)
+                if report.left is None:
+                    raise
     except AttestreeError as error:
         report.error = error
     except OSError as error:
         report.error = host_failed(error)
     return report
+
+
+def _left(session: NodeSession, error: StateError) -> int | None:
+    """Return from which iteration on the node is gone, if that is why its task was given up.
+
+    A node leaves by its own organisation's word, so that nothing has failed. One that the others left out
+    has not left: its operator has to hear of it.
+    """
+    return _gone(session) if error.code in _AFTER_LEAVING else None
+
+
+def _gone(session: NodeSession) -> int | None:
+    plan = session.ledger.orchestration.get(session.process).plan
+    if session.node not in plan.nodes or session.node in plan.course.left_out:
+        return None
+    return plan.has_left(session.node)
 
 
 def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, node: str) -> TaskPlan | None:
@@ -157,6 +182,7 @@ def _run(
         task = find_next_task(session)
     if task is None:
         report.finished = finish(session, partial(tell, node, None))
+        report.left = _gone(session) if report.finished is None else None
 
 
 def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dataset: Dataset) -> TaskPlan:

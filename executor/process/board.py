@@ -22,6 +22,7 @@ ACTIONS = {
     "expired": "expired",
     "refused": "refused",
 }
+DONE = ("done", "model published")
 _STATES = {"ProcessStarted": "running", "ProcessCompleted": "completed", "ProcessAborted": "aborted"}
 
 
@@ -34,6 +35,8 @@ class Row:
     iteration: int | None
     action: str
     detail: str = ""
+    left: bool = False
+    """Whether it takes no further part, though it has not done every iteration."""
 
 
 @dataclass
@@ -61,6 +64,17 @@ class Board:
         """Whether nothing more will happen."""
         return self.status in ENDED
 
+    def update(self, status: ProcessStatus) -> None:
+        """Take in from the ledger where the process stands, and which nodes have left."""
+        self.status = status.status.value
+        for entry in status.nodes:
+            row = self.rows.get(entry.node) or _row(entry, None, status.status)
+            gone = _has_left(entry)
+            if gone != row.left:
+                action = "left" if gone else "waiting"
+                row = replace(row, left=gone, action=action, detail="")
+            self.rows[entry.node] = row
+
     def apply(self, name: str, event: Mapping[str, Any]) -> str | None:
         """Take an event of the process in and say it in one line; None for what is shown elsewhere."""
         if name.startswith("Task"):
@@ -80,8 +94,10 @@ class Board:
         action = ACTIONS[event["state"]]
         if event["state"] == "completed" and event["iteration"] < self.iterations - 1:
             action = "between iterations"
-        row = Row(event["node"], event["organisation"], event["iteration"], action, _detail(event))
-        self.rows[row.node] = row
+        node, before = event["node"], self.rows.get(event["node"])
+        left = before is not None and before.left
+        row = Row(node, event["organisation"], event["iteration"], action, _detail(event), left)
+        self.rows[node] = row
         verb = {"TaskOpened": "FIT begins", "TaskShared": "SHARE", "TaskCompleted": "GET and CROP done"}
         said = verb.get(name, row.action)
         detail = f": {row.detail}" if row.detail else ""
@@ -129,8 +145,13 @@ def _row(entry: NodeProgress, task: TaskRecord | None, status: ProcessState) -> 
     if task is not None:
         return Row(node, organisation, task.iteration, ACTIONS[task.state], _attempt(task.attempt))
     if entry.next is None:
-        return Row(node, organisation, entry.completed, "done" if entry.left is None else "left")
+        gone = _has_left(entry)
+        return Row(node, organisation, entry.completed, "left" if gone else "done", left=gone)
     return Row(node, organisation, entry.next, "" if status is ProcessState.ABORTED else "waiting")
+
+
+def _has_left(entry: NodeProgress) -> bool:
+    return entry.left is not None and entry.next is None
 
 
 def _detail(event: Mapping[str, Any]) -> str:
@@ -155,7 +176,8 @@ def headline(board: Board) -> str:
 
 
 def finished(rows: Iterable[Row]) -> str:
-    """Say how many nodes have done all of their work."""
+    """Say how many nodes have done all of their work, and name those that left before they had."""
     found = list(rows)
-    done = sum(row.action in ("done", "left", "model published") for row in found)
-    return f"{done} of {len(found)} nodes done"
+    left = sorted(row.node for row in found if row.left)
+    done = sum(row.action in DONE and not row.left for row in found)
+    return f"{done} of {len(found)} nodes done" + (f", {', '.join(left)} left" if left else "")

@@ -65,9 +65,9 @@ def _follow(  # noqa: PLR0917
                     f"{board.process} has not ended within {seconds:g} s",
                     case="watch",
                 )
-            if board.ended or found is None:
-                # An event is one peer's word, and so is that there was none.
-                board.status = ledger.orchestration.status(board.process).status.value
+            if board.ended or found is None or found.event.name == "ProcessChanged":
+                # An event is one peer's word, and so is that there was none; one of a change names no node.
+                board.update(ledger.orchestration.status(board.process))
 
 
 def _next(follower: Follower, end: float, stop: StopSignals) -> Announcement | None:

@@ -62,7 +62,21 @@ def test_a_snapshot_shows_each_node() -> None:
         "node06": (2, "done", ""),
         "node11": (0, "left", ""),
     }
-    assert headline(board) == "p: running, iterations 0 to 2, 2 of 3 nodes done"
+    assert headline(board) == "p: running, iterations 0 to 2, 1 of 3 nodes done, node11 left"
+
+
+def test_a_node_that_leaves_and_comes_back_is_named_apart_meanwhile() -> None:
+    board = Board.of(status(), {})
+    board.apply("TaskOpened", event("node11", "open"))
+    gone = replace(WAITING, next=None, left=0)
+    board.update(status(node01=replace(WAITING, completed=2, next=None), node11=gone))
+    assert board.rows["node11"].action == "left"
+    board.apply("TaskFailed", event("node11", "failed", code="NODE_INACTIVE"))
+    board.apply("TaskCompleted", event("node01", "completed", 2, result="", ensemble_digest=""))
+    assert headline(board) == "p: running, iterations 0 to 2, 1 of 3 nodes done, node11 left"
+    board.update(status(node11=replace(WAITING, next=1)))
+    assert headline(board) == "p: running, iterations 0 to 2, 1 of 3 nodes done"
+    assert board.rows["node11"].action == "waiting"
 
 
 def test_the_actions_of_a_round_follow_its_events() -> None:

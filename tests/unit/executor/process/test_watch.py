@@ -40,7 +40,9 @@ class Announcing:
     def __init__(self, status: ProcessStatus, *events: tuple[str, str, dict[str, Any]]) -> None:
         self.status = status
         self.given = events
-        self.known: Sequence[str] = [_ENDS[name] for _, name, payload in events if payload["process"] == "p"]
+        self.known: Sequence[str] = [
+            _ENDS[name] for _, name, payload in events if payload["process"] == "p" and name in _ENDS
+        ]
         """What the ledger says each time after the first."""
         self.streams: list[Stream] = []
 
@@ -82,6 +84,17 @@ class Announcing:
         pass
 
 
+class Leaving(Announcing):
+    """The node leaves as soon as somebody follows."""
+
+    def evaluate(self, chaincode: str, function: str, *given: object) -> bytes:
+        if self.streams:
+            self.status = replace(STATUS, nodes=(replace(STATUS.nodes[0], left=0),))
+        return super().evaluate(chaincode, function, *given)
+
+    evaluate_agreed = evaluate
+
+
 class Stream(Iterator[ChaincodeEvent]):
     def __init__(self, events: list[ChaincodeEvent]) -> None:
         self.waiting: queue.SimpleQueue[ChaincodeEvent | None] = queue.SimpleQueue()
@@ -100,6 +113,8 @@ class Stream(Iterator[ChaincodeEvent]):
 
 COMPLETED = ("orchestration", "ProcessCompleted", {"process": "p"})
 ABORTED = ("orchestration", "ProcessAborted", {"process": "p", "organisation": "Org1MSP"})
+CHANGED = {"asked": "Org1MSP", "number": 0, "kind": "leave", "iteration": 0, "holds": True}
+LEFT = ("orchestration", "ProcessChanged", {"process": "p", "organisation": "Org1MSP", **CHANGED})
 ANOTHER = ("orchestration", "ProcessAborted", {"process": "q", "organisation": "Org1MSP"})
 
 
@@ -128,6 +143,15 @@ def test_a_table_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: 
     out = capsys.readouterr().out
     assert "p: completed, iterations 0 to 0, 1 of 1 nodes done" in out
     assert "node01" in out
+
+
+def test_the_last_line_names_a_node_that_left_while_it_was_watched(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    transport = Leaving(STATUS, LEFT, COMPLETED)
+    transport.known = ["running", "completed"]
+    watch(Ledger(transport), "p", WAIT, StopSignals(), as_json=False)
+    assert "p: completed, iterations 0 to 0, 0 of 1 nodes done, node01 left" in capsys.readouterr().out
 
 
 def test_an_aborted_process_ends_with_failure(capsys: pytest.CaptureFixture[str]) -> None:
