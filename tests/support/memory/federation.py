@@ -99,6 +99,12 @@ class Federation(Channel):
         for player in players:
             player.complete()
 
+    def publish_all(self, *others):
+        """Publish the models that are not there yet, of all nodes or of these: by the nodes themselves."""
+        nodes = [*(others or self.players)]
+        for node in self.admin1.evaluate(MODEL, "Unpublished", self.process, nodes)["nodes"]:
+            self.players[node].publish()
+
 
 class Player:
     """One node, its executor and its learner: opens, shares, completes, and remembers what it signed."""
