@@ -47,7 +47,8 @@ keys of [keys-v1](formats/keys-v1.md). `~` stands for the separator.
 **Pages.** Lists and histories take `size` (1 to 1000) and `bookmark`, and answer `items` and `bookmark`. An
 empty bookmark ends the list; a page may be short and still have one. An item of a history is a change, newest
 first: `tx`, `time` and `value`, which is null where the record was removed. Fabric lists a key's changes from
-the newest on and can begin nowhere else, so a late page of a long history costs as much as all before it.
+the newest on and can begin nowhere else, so a page of a history reads what comes before it as well: its
+bookmark may be up to ten times `size`, and less than 1000. Whoever reads a long history takes large pages.
 Pages hold at most 512 KiB of records, or one.
 
 **Refusals** are `{"code": ..., "message": ...}` with status 400; nothing of a refused transaction is written.

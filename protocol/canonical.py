@@ -26,13 +26,18 @@ MAX_BYTES = 1 << 20
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LONGEST_NUMBER = len(str(-MAX_INTEGER))
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
+# What is too deep is refused before, so nothing that goes in circles comes to it.
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
+)
 
 
 def encode(record: Record, *, max_bytes: int = MAX_BYTES) -> bytes:
     """Write a record in its one form, or raise if it has none."""
     _check(record, 1)
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    raw = text.encode()
+    raw = _ENCODER.encode(record).encode()
     if len(raw) > max_bytes:
         raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
     return raw
@@ -46,18 +51,15 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
         raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
     _check_nesting(raw)
     try:
-        record: Record = json.loads(
-            raw.decode(),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_no_float,
-            parse_constant=_no_float,
-        )
+        text = raw.decode()
+        record: Record = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         raise EncodingError("RECORD_TEXT", f"byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise EncodingError("RECORD_SYNTAX", f"not a record: {error.msg} at character {error.pos}") from error
-    if encode(record, max_bytes=max_bytes) != raw:
+    if not _is_plain(text):
+        _check(record, 1)
+    if _ENCODER.encode(record) != text:
         raise EncodingError("RECORD_NOT_CANONICAL", "another spelling of a record than its canonical one")
     return record
 
@@ -120,6 +122,11 @@ def _check_all(items: Iterable[Any], depth: int) -> None:
             _check(item, depth)
 
 
+def _is_plain(text: str) -> bool:
+    """Whether no text in the text of a record can hold anything that `_check_text` refuses."""
+    return text.isascii() and text.isprintable() and "\\" not in text
+
+
 def _check_text(text: str) -> None:
     if text.isascii() and text.isprintable():
         return
@@ -131,6 +138,8 @@ def _check_text(text: str) -> None:
 
 def _check_nesting(raw: bytes) -> None:
     """Refuse deep nesting before a parser sees it, whatever stack that parser has."""
+    if b"\\" not in raw and _is_shallow(b"".join(raw.split(b'"')[::2])):
+        return
     depth = 0
     for match in _TOKEN.finditer(raw):
         first = raw[match.start()]
@@ -142,6 +151,14 @@ def _check_nesting(raw: bytes) -> None:
             depth -= 1
 
 
+def _is_shallow(raw: bytes) -> bool:
+    """Whether brackets outside of all texts pair off, from the innermost outwards, in `MAX_DEPTH` steps."""
+    brackets = raw.translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+    return not brackets
+
+
 def _object(pairs: list[tuple[str, Record]]) -> dict[str, Record]:
     record = dict(pairs)
     if len(record) != len(pairs):
@@ -151,10 +168,17 @@ def _object(pairs: list[tuple[str, Record]]) -> dict[str, Record]:
 
 def _integer(text: str) -> int:
     # Length first: reading a number of a million digits takes time that grows with its square.
-    if len(text) > _LONGEST_NUMBER:
-        raise EncodingError("RECORD_INTEGER", "a whole number is beyond 2**53-1")
-    return int(text)
+    if len(text) <= _LONGEST_NUMBER:
+        number = int(text)
+        if -MAX_INTEGER <= number <= MAX_INTEGER:
+            return number
+    raise EncodingError("RECORD_INTEGER", "a whole number is beyond 2**53-1")
 
 
 def _no_float(text: str) -> None:
     raise EncodingError("RECORD_FLOAT", f"{text[:40]} is not written as a number")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_no_float, parse_constant=_no_float
+)

@@ -307,6 +307,9 @@ TABLE: dict[str, Code] = {
     "PROCESS_ACCEPTED": Code(StateError, "Nothing is left to do: your organisation has agreed already."),
     "PROCESS_UNACCEPTED": Code(StateError, "Wait for the organisations that are named; each has to accept."),
     "PROCESS_UNFINISHED": Code(StateError, "Wait for the nodes that are named, or let them leave."),
+    "PROCESS_UNPUBLISHED": Code(
+        StateError, "Publish the models of the nodes that are named; `executor process complete` does."
+    ),
     "PROCESS_FINISHED": Code(StateError, "Complete the process and publish its models."),
     "CHANGE_LIMIT": Code(StateError, "Start a new process from a model of this one."),
     "CHANGE_UNKNOWN": Code(StateError, "Read Asks: it shows what is asked for, by organisation and number."),
@@ -331,7 +334,9 @@ TABLE: dict[str, Code] = {
         "Make the consortium a majority of the channel, or have the collection defined.",
     ),
     "HISTORY_DEPTH": Code(
-        StateError, "Read older changes from the blocks (executor audit export), or results by iteration."
+        StateError,
+        "Ask for larger pages, of up to 1,000 changes; read older ones from the blocks (executor audit "
+        "export), or results by iteration.",
     ),
     "TREES_CONFIDENTIAL": Code(AccessError, "Send the trees in the transient map."),
     "TREES_GONE": Code(
@@ -389,6 +394,9 @@ TABLE: dict[str, Code] = {
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),
     "MODEL_ESTIMATORS": Code(StateError, "List the estimators of the node's last ensemble, by ascending id."),
     "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last task signed."),
+    "MODEL_INCOMPLETE": Code(
+        StateError, "Ask the node's organisation to publish its model: only the node has these trees."
+    ),
     "MODEL_TREES": Code(StateError, "Send exactly the trees of the model that were never shared."),
     "ACCESS_GRANT": Code(AccessError, "Ask the owner of the model to Grant your organisation access."),
     "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),

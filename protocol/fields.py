@@ -20,7 +20,7 @@ class Fields:
 
     def __init__(self, record: Any, what: str, needed: Iterable[str], optional: Iterable[str] = ()) -> None:
         self._what = what
-        if not isinstance(record, Mapping):
+        if type(record) is not dict and not isinstance(record, Mapping):
             raise self._refusal("FIELDS", f"{what} is not an object")
         self._record: Mapping[str, Any] = record
         wanted = needed if isinstance(needed, frozenset) else frozenset(needed)
@@ -106,8 +106,10 @@ class Fields:
 
     def ids(self, name: str, most: int) -> tuple[EstimatorId, ...]:
         """Read a list of at most so many different estimator ids."""
-        ids = tuple(EstimatorId.parse(item) for item in self.items(name, most))
-        if len(set(ids)) != len(ids):
+        texts = self.items(name, most)
+        ids = tuple(map(EstimatorId.parse, texts))
+        # An id has one spelling, and texts are compared faster than ids.
+        if len(set(texts)) != len(texts):
             raise self._value(name, "lists an estimator twice")
         return ids
 

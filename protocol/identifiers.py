@@ -6,7 +6,7 @@ in ledger keys).
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NewType
 
@@ -74,10 +74,13 @@ class EstimatorId:
 
     creator: str
     counter: int
+    _text: str = field(init=False, repr=False, compare=False)
+    """The printed form, made once: an id is read once and written with every record that names it."""
 
     def __post_init__(self) -> None:
         parse_node(self.creator)
         check_counter(self.counter, "estimator counter")
+        object.__setattr__(self, "_text", f"{self.creator}/{self.counter:0{COUNTER_DIGITS}d}")
 
     @staticmethod
     def parse(text: str) -> "EstimatorId":
@@ -87,7 +90,7 @@ class EstimatorId:
         return _estimator_id(text)
 
     def __str__(self) -> str:
-        return f"{self.creator}/{self.counter:0{COUNTER_DIGITS}d}"
+        return self._text
 
 
 @lru_cache(maxsize=_IDS_KEPT)

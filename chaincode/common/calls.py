@@ -10,7 +10,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.common import MAX_PAGE, Page
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord, RebuildRecord
-from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses
+from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses, Unpublished
 from protocol.ledger.processes import ModelContext, TaskContext
 from protocol.ledger.tasks import InitialRecord, ResultRecord, TaskEvidence
 from protocol.task.opening import TaskId
@@ -81,6 +81,12 @@ def shared_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Sh
 def model_members(ctx: Context, process: str, node: str) -> ModelMembers:
     """Ask the model chaincode for the estimators of a model; it refuses a caller without access."""
     return ModelMembers.from_dict(_call(ctx, MODEL, "Members", process, node))
+
+
+def unpublished(ctx: Context, process: str, nodes: Sequence[str]) -> tuple[str, ...]:
+    """Ask the model chaincode which of these nodes have published no model."""
+    asked = json.dumps([*nodes])
+    return Unpublished.from_dict(_call(ctx, MODEL, "Unpublished", process, asked)).nodes
 
 
 def model_access(ctx: Context, process: str, node: str) -> AccessRecord:

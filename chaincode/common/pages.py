@@ -19,7 +19,9 @@ SCAN_PAGE = 200
 MAX_SCAN = 5000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
 MAX_HISTORY = 1_000
-"""How far back a history goes: a peer begins each time at the newest change and reads a block for each."""
+"""How many changes of a history can be skipped."""
+SKIPPED_FOR_ONE = 10
+"""How many changes a page of a history may skip for each that it may list."""
 MAX_BYTES = 1 << 19
 """What the records of a page have together at most, unless it is one alone."""
 
@@ -83,26 +85,36 @@ def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) ->
 def history_page(ctx: Context, key: str, size: int, bookmark: str, kind: type[R]) -> History[R]:
     """List the changes of a record, newest first; the bookmark is how many were listed before.
 
-    Fabric has no way to begin elsewhere than at the newest, so what a page costs grows with the bookmark: up
-    to a limit, so that nobody keeps a peer busy with it.
+    A peer begins at the newest change and nowhere else, and reads a transaction for each. So a page reads
+    what it lists and what it skips, and may skip only so many times what it may list: the further back
+    somebody goes, the larger the pages, and what any of them costs stays in proportion to its size.
     """
     _check_size(size)
+    skip = _skipped(bookmark, size)
+    items: list[HistoryEntry[R]] = []
+    weight = 0
+    with ctx.history(key) as changes:
+        changes.skip(skip)
+        for change in islice(changes, size):
+            weight += len(change.value or b"")
+            if items and weight > MAX_BYTES:
+                return History(tuple(items), str(skip + len(items)))
+            value = None if change.value is None else parse(change.value, kind)
+            items.append(HistoryEntry(change.tx_id, time_text(change.time), value))
+        return History(tuple(items), str(skip + len(items)) if changes.has_more else "")
+
+
+def _skipped(bookmark: str, size: int) -> int:
+    """Return how many changes come before a page, or refuse one too far back for its size."""
     if bookmark and not (bookmark.isascii() and bookmark.isdecimal() and len(bookmark) < 10):
         raise RefusalError("BAD_ARGUMENT", "the bookmark is not one that this function returned")
     skip = int(bookmark or 0)
     if skip >= MAX_HISTORY:
-        raise StateError("HISTORY_DEPTH", f"a history lists the newest {MAX_HISTORY} changes")
-    with ctx.history(key) as results:
-        changes = list(islice(results, skip, skip + size + 1))
-    items = [
-        HistoryEntry(
-            change.tx_id,
-            time_text(change.time),
-            None if change.value is None else parse(change.value, kind),
-        )
-        for change in changes[:size]
-    ]
-    return History(tuple(items), str(skip + size) if len(changes) > size else "")
+        raise StateError("HISTORY_DEPTH", f"a history can be read from the newest {MAX_HISTORY} changes on")
+    if skip > SKIPPED_FOR_ONE * size:
+        least = -(-skip // SKIPPED_FOR_ONE)
+        raise StateError("HISTORY_DEPTH", f"{skip} changes back, a page is of {least} or more, not {size}")
+    return skip
 
 
 def _check_size(size: int) -> None:

@@ -82,7 +82,7 @@ def _with_recipients(ctx: Context, process: str, offers: tuple[OfferRecord, ...]
             offer.sender,
             offer.iteration,
             offer.place,
-            tuple(shares[offer.iteration, offer.sender].recipients),
+            shares[offer.iteration, offer.sender].recipients,
         )
         for offer in offers
     )

@@ -137,7 +137,7 @@ class TaskQueries(EstimatorQueries):
         slots = [
             Offer(sender, at, Digest.parse(share.digest), tuple(map(EstimatorId.parse, share.offers)))
             for (at, sender), share in shares.items()
-            if node in share.recipients
+            if share.is_for(node)
         ]
         missing = [sender for sender in neighbours if (iteration, sender) not in shares]
         return Offers(process, node, iteration, tuple(slots), tuple(missing))

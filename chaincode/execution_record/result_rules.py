@@ -38,7 +38,7 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
     agreed = context.parameters.agreed
     created = _check_created(ctx, task, result, next_counter(ctx, context, head), agreed.n_new)
     taken, places = _check_slots(ctx, task, result, context)
-    fetched = {id_: Digest.parse(taken[id_]) for id_ in result.ensemble if id_ in taken}
+    fetched = {id_: Digest.parse(taken[str(id_)]) for id_ in result.ensemble if str(id_) in taken}
     known = {**fetched, **created}
     if head is None:
         before = find_initial_trees(ctx, context, [id_ for id_ in result.ensemble if id_ not in known])
@@ -67,24 +67,24 @@ def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: in
 
 def _check_slots(
     ctx: Context, task: TaskId, result: TaskResult, context: TaskContext
-) -> tuple[dict[EstimatorId, str], tuple[tuple[SlotRead, tuple[int, ...]], ...]]:
+) -> tuple[dict[str, str], tuple[tuple[SlotRead, tuple[int, ...]], ...]]:
     """Return what was taken with the digests of the shares it came from, and its ranks in each of them.
 
-    Digests stay text here: of two thousand estimators that a node is offered it may keep fifty.
+    Ids and digests stay text here: of two thousand estimators that a node is offered it may keep fifty.
     """
     shares = find_shares(ctx, task.process, [(slot.iteration, slot.sender) for slot in result.slots])
-    taken: dict[EstimatorId, str] = {}
+    taken: dict[str, str] = {}
     places: list[tuple[SlotRead, tuple[int, ...]]] = []
     for slot in result.slots:
         share = _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
-        offered = [share.offers.get(str(estimator_id)) for estimator_id in slot.taken]
-        refused = [share.offers.get(str(estimator_id)) for estimator_id, _ in slot.refused]
-        if None in offered or None in refused:
+        ids = list(map(str, slot.taken))
+        if not share.offers.keys() >= {*ids, *(str(estimator_id) for estimator_id, _ in slot.refused)}:
             raise StateError("RESULT_SLOT", f"{_place(slot)} did not offer {_list(_foreign(slot, share))}")
-        found = [offer for offer in offered if offer is not None]
-        taken.update(zip(slot.taken, (digest for _, digest in found), strict=True))
-        if found:
-            places.append((slot, tuple(rank for rank, _ in found)))
+        for text in ids:
+            taken[text] = share.offers[text]
+        if ids:
+            ranks = {text: rank for rank, text in enumerate(share.offers)}
+            places.append((slot, tuple(ranks[text] for text in ids)))
     if context.synchronous:
         _check_all_read(ctx, task, result, context)
     return taken, tuple(places)
@@ -94,7 +94,7 @@ def _check_slot(
     task: TaskId, slot: SlotRead, share: OfferedShare | None, context: TaskContext
 ) -> OfferedShare:
     place = _place(slot)
-    if share is None or task.node not in share.recipients:
+    if share is None or not share.is_for(task.node):
         raise StateError("RESULT_SLOT", f"{place} offered {task.node} nothing")
     if context.synchronous and slot.iteration != task.iteration:
         raise StateError("RESULT_SLOT", f"the slot of {place} was read in iteration {task.iteration}")
@@ -119,7 +119,7 @@ def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: Tas
     shares = find_shares(ctx, task.process, [(task.iteration, sender) for sender in unread])
     for sender in unread:
         share = shares.get((task.iteration, sender))
-        if share is None or task.node in share.recipients:
+        if share is None or share.is_for(task.node):
             raise StateError("RESULT_SLOT", f"the slot of {sender} was not read")
 
 

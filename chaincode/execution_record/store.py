@@ -29,21 +29,39 @@ Members: TypeAlias = dict[EstimatorId, Digest]
 """Estimators by id, each with the digest of its tree."""
 
 
+_RECIPIENTS = b',"recipients":['
+
+
 @dataclass(frozen=True, slots=True)
 class OfferedShare:
     """What a share offers and to whom, as text: a task may read hundreds of shares, and all of them twice."""
 
     digest: str
-    offers: dict[str, tuple[int, str]]
-    """The rank of each estimator and the digest of its tree by its id, best first."""
-    recipients: list[str]
+    offers: dict[str, str]
+    """The digest of each estimator's tree by its id, best first."""
+    listed: bytes
+    """The names of the recipients as they are stored; to read each would be most of what a share costs."""
 
     @classmethod
     def read(cls, raw: bytes) -> Self:
-        """Read of a stored `ShareRecord` what its recipients need."""
-        record = json.loads(raw)
-        offers = {member["id"]: (rank, member["digest"]) for rank, member in enumerate(record["estimators"])}
-        return cls(record["signed"]["payload_digest"], offers, record["recipients"])
+        """Read of a stored `ShareRecord` what its recipients need.
+
+        Its bytes have one form, in which a name cannot hold a quote: recipients begin and end at one place.
+        """
+        before, _, rest = raw.partition(_RECIPIENTS)
+        listed, _, after = rest.partition(b"]")
+        record = json.loads((before + after).decode())
+        offers = {member["id"]: member["digest"] for member in record["estimators"]}
+        return cls(record["signed"]["payload_digest"], offers, listed)
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Whom the share was offered to."""
+        return tuple(json.loads(b"[%b]" % self.listed))
+
+    def is_for(self, node: str) -> bool:
+        """Whether a node is among the recipients."""
+        return b'"%b"' % node.encode() in self.listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from chaincode.common.own import seal
-from chaincode.common.records import provenance, write
+from chaincode.common.records import encode, provenance, write
 from chaincode.common.trees import write_tree
 from chaincode.execution_record.store import CheckedResult
 from chaincode.shim import Context, Endorsement
@@ -104,9 +104,11 @@ def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: Ch
     write(ctx, keys.head(process, node), head)
     for estimator_id, digest in checked.created.items():
         write(ctx, keys.creation(process, estimator_id), CreationRecord(digest, iteration))
+    # Who takes all that everybody offers writes one and the same record for each of them.
+    ranks = {places for _, places in checked.places}
+    taken = {places: encode(TakenRecord(node, iteration, places)) for places in ranks}
     for slot, places in checked.places:
-        key = keys.taken(process, slot.sender, slot.iteration, node, iteration)
-        write(ctx, key, TakenRecord(node, iteration, places))
+        ctx.put(keys.taken(process, slot.sender, slot.iteration, node, iteration), taken[places])
     seal(ctx, _policy(ctx, task), [keys.result(process, iteration, node), keys.head(process, node)])
     return head
 

@@ -1,60 +1,42 @@
-"""The model chaincode: a node's last ensemble, published once, read by those its owner allows."""
+"""The model chaincode: a node's last ensemble, published once, read by those who are allowed to."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from chaincode.common import (
-    DEFAULT_PAGE,
-    STAFF,
-    LedgerContract,
-    Role,
-    allow,
-    caller_of,
-    history_page,
-    page,
-    provenance,
-    read,
-    write,
-)
-from chaincode.common.calls import last_result, model_context, shared_estimators
+from chaincode.common import STAFF, Role, allow, caller_of, read, write
+from chaincode.common.calls import last_result, model_context
 from chaincode.common.own import endorsement_by, seal
-from chaincode.common.records import parse
-from chaincode.common.trees import check_channel, read_trees
+from chaincode.common.trees import check_channel
 from chaincode.model import access
 from chaincode.model.publication import (
     ModelPublication,
     check_finished,
+    check_last,
     check_same,
+    make_record,
+    never_shared,
     trees_to_store,
     write_members,
     write_trees,
 )
-from chaincode.shim import Context, RefusalError, evaluate, submit
+from chaincode.model.queries import ModelQueries
+from chaincode.shim import Context, submit
 from protocol.errors import StateError
 from protocol.fields import Fields
-from protocol.identifiers import EstimatorId, parse_process
 from protocol.ledger import keys
-from protocol.ledger.common import MAX_PAGE, History, Page
-from protocol.ledger.estimators import SharedEstimator, TreeRecord
-from protocol.ledger.models import (
-    AccessRecord,
-    MemberRecord,
-    ModelBrief,
-    ModelMembers,
-    ModelRecord,
-    ModelTrees,
-    ModelUses,
-)
+from protocol.ledger.estimators import TreeRecord
+from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.task.result import MAX_METRICS
 
 
-class ModelContract(LedgerContract):
+class ModelContract(ModelQueries):
     """Models by process and node, each with the organisations that may read it."""
 
     name = "model"
     events: ClassVar[dict[str, str]] = {
-        "ModelPublished": "a node published its model: version, process, node, organisation, digest,"
+        "ModelPublished": "a node's model was published: version, process, node, organisation, digest,"
         " estimators (how many)",
         "AccessGranted": "an organisation may read a model: version, process, node, owner, organisation,"
         " expires",
@@ -86,42 +68,47 @@ class ModelContract(LedgerContract):
         `estimators` are its ids, ascending, and `digest` is the ensemble digest that the last task signed.
         Trees of it that were never shared come along as a share (docs/formats/share-v1.md) in the transient
         field `trees` or the last argument in base64, with their SHA-256 in `trees_digest`. The consortium
-        has access from the beginning.
+        has access from the beginning. What a member published for the node is replaced, its access kept.
         """
         context = model_context(ctx, process)
         owner = _owner(context, node)
         caller_of(ctx).need_node(node, owner)
         check_channel(trees, context.collection)
-        if ctx.get(keys.model(process, node)) is not None:
-            raise StateError("MODEL_EXISTS", f"{node} has published its model of {process}")
+        before = _unpublished(ctx, process, node, by_itself=True)
         result = last_result(ctx, process, node)
         check_finished(context, result)
         publication = ModelPublication(process, node, estimators, digest, trees_digest, trees)
         check_same(publication, result)
         figures = Fields({"metrics": metrics}, "the model", ("metrics",)).metrics("metrics", MAX_METRICS)
         stored = trees_to_store(ctx, publication, result)
-        record = ModelRecord(
-            process=process,
-            node=node,
-            owner=owner,
-            iteration=result.iteration,
-            image=result.image,
-            result=result.signed.payload_digest,
-            estimators=result.ensemble,
-            digest=result.ensemble_digest,
-            metrics=figures,
-            stored=tuple(estimator.id for estimator in stored),
-            published=provenance(ctx),
-        )
+        record = make_record(ctx, owner, result, figures)
+        record = replace(record, stored=tuple(estimator.id for estimator in stored))
         write(ctx, keys.model(process, node), record)
-        access.open_to_consortium(ctx, process, node, owner, context.consortium)
         write_trees(ctx, context, node, stored)
-        write_members(ctx, process, node, result)
-        own = endorsement_by(ctx, self.name, owner)
-        seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
-        payload = {"process": process, "node": node, "organisation": owner, "digest": digest}
-        self.announce(ctx, "ModelPublished", {"version": VERSION, **payload, "estimators": len(estimators)})
-        return record
+        if before is None:
+            self._open(ctx, context, record)
+        return self._announced(ctx, record)
+
+    @submit
+    @allow(Role.NODE, *STAFF)
+    def publish_for(self, ctx: Context, process: str, node: str) -> ModelRecord:
+        """Publish the model of a node that did the last iteration, by any member; returns the record.
+
+        The ledger says all of it: the ensemble and the figures that the node's last task signed. Trees that
+        were never shared are only with the node: `missing` names them, and the node's own Publish brings
+        them at any time.
+        """
+        context = model_context(ctx, process)
+        owner = _owner(context, node)
+        caller_of(ctx).need_member(context.consortium)
+        _unpublished(ctx, process, node, by_itself=False)
+        result = last_result(ctx, process, node)
+        check_last(context, result)
+        missing = never_shared(ctx, process, [member.id for member in result.ensemble])
+        record = replace(make_record(ctx, owner, result, result.metrics), missing=tuple(missing))
+        write(ctx, keys.model(process, node), record)
+        self._open(ctx, context, record)
+        return self._announced(ctx, record)
 
     @submit
     @allow(*STAFF)
@@ -144,62 +131,28 @@ class ModelContract(LedgerContract):
         record = access.revoke(ctx, access.find_access(ctx, process, node), organisation)
         return self._changed(ctx, "AccessRevoked", record)
 
-    @evaluate
-    def get(self, ctx: Context, process: str, node: str) -> ModelRecord:
-        """Return a model without its trees; refused without access."""
-        access.need_access(ctx, process, node)
-        return _model(ctx, process, node)
+    def _open(self, ctx: Context, context: ModelContext, record: ModelRecord) -> None:
+        """Write what begins with a model: who may read it, and whose endorsement a later change needs."""
+        process, node, owner = record.process, record.node, record.owner
+        access.open_to_consortium(ctx, process, node, owner, context.consortium)
+        write_members(ctx, record)
+        own = endorsement_by(ctx, self.name, owner)
+        seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
 
-    @evaluate
-    def trees(  # noqa: PLR0917
-        self, ctx: Context, process: str, node: str, first: int = 0, count: int = 100, used_by: str = ""
-    ) -> ModelTrees:
-        """Return trees of a model in base64, in the model's order, `count` of them from `first` on.
-
-        `used_by` names a running process that started from this model: who had access to it at the start
-        keeps it for that process, whatever is revoked later.
-        """
-        access.need_access(ctx, process, node, used_by)
-        if first < 0 or not 1 <= count <= MAX_PAGE:
-            raise RefusalError("BAD_ARGUMENT", f"first is from 0 on and count from 1 to {MAX_PAGE}")
-        model = _model(ctx, process, node)
-        ids = [member.id for member in model.estimators[first : first + count]]
-        return ModelTrees(_trees(ctx, model, ids), len(model.estimators))
-
-    @evaluate
-    def members(self, ctx: Context, process: str, node: str) -> ModelMembers:
-        """Return the ids and digests of a model's estimators; refused without access."""
-        access.need_access(ctx, process, node)
-        model = _model(ctx, process, node)
-        return ModelMembers(process, node, model.digest, model.estimators)
-
-    @evaluate
-    def list(
-        self, ctx: Context, process: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> Page[ModelBrief]:
-        """List models, all or those of one process, in brief: that a model exists is no secret."""
-        prefix = ("model", parse_process(process)) if process else ("model",)
-        return page(ctx, prefix, size, bookmark, ModelRecord, _brief)
-
-    @evaluate
-    def access(self, ctx: Context, process: str, node: str) -> AccessRecord:
-        """Return who may read a model, since when, and until when."""
-        return access.find_access(ctx, process, node)
-
-    @evaluate
-    def access_history(
-        self, ctx: Context, process: str, node: str, size: int = DEFAULT_PAGE, bookmark: str = ""
-    ) -> History[AccessRecord]:
-        """List the changes of a model's access, newest first; `change` in each value says what was done."""
-        access.find_access(ctx, process, node)
-        return history_page(ctx, keys.access(process, node), size, bookmark, AccessRecord)
-
-    @evaluate
-    def uses(self, ctx: Context, process: str, estimator: str) -> ModelUses:
-        """Return the nodes whose published models hold an estimator."""
-        wanted = EstimatorId.parse(estimator)
-        parts = (parse_process(process), wanted.creator, keys.counter_text(wanted.counter))
-        return ModelUses(tuple(parse(item.value, MemberRecord).node for item in ctx.partial("member", parts)))
+    def _announced(self, ctx: Context, record: ModelRecord) -> ModelRecord:
+        self.announce(
+            ctx,
+            "ModelPublished",
+            {
+                "version": VERSION,
+                "process": record.process,
+                "node": record.node,
+                "organisation": record.owner,
+                "digest": str(record.digest),
+                "estimators": len(record.estimators),
+            },
+        )
+        return record
 
     def _changed(self, ctx: Context, event: str, record: AccessRecord) -> AccessRecord:
         write(ctx, keys.access(record.process, record.node), record)
@@ -224,39 +177,9 @@ def _owner(context: ModelContext, node: str) -> str:
     return context.nodes[node]
 
 
-def _model(ctx: Context, process: str, node: str) -> ModelRecord:
-    record = read(ctx, keys.model(process, node), ModelRecord)
-    if record is None:
-        raise StateError("MODEL_UNKNOWN", f"{node} has published no model of {process}")
-    return record
-
-
-def _brief(record: ModelRecord) -> ModelBrief:
-    return ModelBrief(
-        record.process,
-        record.node,
-        record.owner,
-        record.iteration,
-        record.digest,
-        record.published,
-        len(record.estimators),
-    )
-
-
-def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[SharedEstimator, ...]:
-    """Read the trees where they are: with the model, or with the execution record."""
-    stored = set(model.stored)
-    kept = [estimator_id for estimator_id in ids if estimator_id in stored]
-    shared = [estimator_id for estimator_id in ids if estimator_id not in stored]
-    found: dict[EstimatorId, SharedEstimator] = {}
-    if shared:
-        answer = shared_estimators(ctx, model.process, shared)
-        found = {estimator.id: estimator for estimator in answer.estimators}
-    if kept:
-        collection = model_context(ctx, model.process).collection
-        records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept], collection)
-        found |= {record.id: record.shared for record in records if record is not None}
-    gone = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
-    if gone:
-        raise StateError("TREES_GONE", f"{len(gone)} trees are no longer kept, from {gone[0]} on")
-    return tuple(found[estimator_id] for estimator_id in ids)
+def _unpublished(ctx: Context, process: str, node: str, *, by_itself: bool) -> ModelRecord | None:
+    """Return what a member published for a node that publishes by itself; refuse what is published twice."""
+    found = read(ctx, keys.model(process, node), ModelRecord)
+    if found is not None and not (by_itself and found.missing is not None):
+        raise StateError("MODEL_EXISTS", f"the model of {node} in {process} is published")
+    return found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaincode.common import write
+from chaincode.common import provenance, write
 from chaincode.common.calls import shared_digests, task_context
 from chaincode.common.trees import write_tree
 from chaincode.shim import Context
@@ -12,8 +12,9 @@ from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE
-from protocol.ledger.models import MemberRecord
+from protocol.ledger.models import MemberRecord, ModelRecord
 from protocol.ledger.processes import ModelContext
+from protocol.ledger.record import Raw
 from protocol.ledger.tasks import ResultRecord
 from protocol.task.opening import TaskId
 from protocol.task.payload import read_payload
@@ -47,6 +48,30 @@ def check_finished(context: ModelContext, result: ResultRecord) -> None:
         )
 
 
+def check_last(context: ModelContext, result: ResultRecord) -> None:
+    """Return if the node has done the last iteration of a process that others may then publish it of."""
+    check_finished(context, result)
+    if result.iteration + 1 < context.iterations:
+        raise StateError("MODEL_UNFINISHED", f"{result.node} left after iteration {result.iteration}")
+
+
+def make_record(ctx: Context, owner: str, result: ResultRecord, metrics: Raw) -> ModelRecord:
+    """Make a model's record of a node's last result, as if all of its trees had been shared."""
+    return ModelRecord(
+        process=result.process,
+        node=result.node,
+        owner=owner,
+        iteration=result.iteration,
+        image=result.image,
+        result=result.signed.payload_digest,
+        estimators=result.ensemble,
+        digest=result.ensemble_digest,
+        metrics=metrics,
+        stored=(),
+        published=provenance(ctx),
+    )
+
+
 def check_same(publication: ModelPublication, result: ResultRecord) -> None:
     """Return if the model is the ensemble of the last result."""
     if publication.ids != [str(member.id) for member in result.ensemble]:
@@ -62,7 +87,7 @@ def trees_to_store(
 ) -> tuple[Estimator, ...]:
     """Return the trees of the model that the process never shared: those its readers find nowhere else."""
     digests = {member.id: member.digest for member in result.ensemble}
-    missing = _missing(ctx, publication.process, list(digests))
+    missing = never_shared(ctx, publication.process, list(digests))
     if not missing:
         return ()
     context = task_context(ctx, TaskId(publication.process, publication.node, result.iteration))
@@ -85,13 +110,14 @@ def write_trees(ctx: Context, context: ModelContext, node: str, trees: tuple[Est
         write_tree(ctx, key, estimator, context.collection)
 
 
-def write_members(ctx: Context, process: str, node: str, result: ResultRecord) -> None:
+def write_members(ctx: Context, model: ModelRecord) -> None:
     """Note for each estimator that it is in this model, for its lineage."""
-    for member in result.ensemble:
-        write(ctx, keys.member(process, member.id, node), MemberRecord(node))
+    for member in model.estimators:
+        write(ctx, keys.member(model.process, member.id, model.node), MemberRecord(model.node))
 
 
-def _missing(ctx: Context, process: str, ids: list[EstimatorId]) -> list[EstimatorId]:
+def never_shared(ctx: Context, process: str, ids: list[EstimatorId]) -> list[EstimatorId]:
+    """Return those of these estimators whose trees the process never shared."""
     missing: list[EstimatorId] = []
     for first in range(0, len(ids), MAX_PAGE):
         missing += shared_digests(ctx, process, ids[first : first + MAX_PAGE]).missing

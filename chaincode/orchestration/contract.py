@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from chaincode.common import STAFF, Role, allow, caller_of, provenance, write
-from chaincode.common.calls import EXECUTION_RECORD, bind_initial
+from chaincode.common.calls import EXECUTION_RECORD, bind_initial, unpublished
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch, write_word
 from chaincode.orchestration.absence import Absences
 from chaincode.orchestration.changes import Changes
@@ -57,7 +57,7 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
         "ChangeWithdrawn": "a change is no longer asked for: process, organisation, number",
         "ProcessVoted": "a vote that decided nothing yet: process, vote (abort or leave-out), about,"
         " organisation, voted, needed",
-        "ProcessCompleted": "every active node is done: process",
+        "ProcessCompleted": "every active node is done, and its model published: process",
         "ProcessAborted": "a process was given up: process, organisation",
     }
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
@@ -151,14 +151,23 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
     @submit
     @allow(Role.NODE, *STAFF)
     def complete(self, ctx: Context, process: str) -> ProcessRecord:
-        """End a process in which every active node has done its last iteration; returns the record."""
+        """End a process in which every active node has done its last iteration; returns the record.
+
+        It ends with the model of each node that did the last iteration, also if the node has gone since:
+        any member can publish it (PublishFor of the model chaincode), so that none keeps the others waiting.
+        """
         found = Process.load(ctx, process)
         found.member(ctx)
         found.move(ProcessTransition.COMPLETE)
-        unfinished = ProcessProgress(ctx, process, found.plan).unfinished()
+        progress = ProcessProgress(ctx, process, found.plan)
+        unfinished = progress.unfinished()
         if unfinished:
             waiting = ", ".join(f"{node} (iteration {at})" for node, at in list(unfinished.items())[:10])
             raise StateError("PROCESS_UNFINISHED", f"{len(unfinished)} nodes have work left: {waiting}")
+        without = unpublished(ctx, process, progress.finished())
+        if without:
+            named = ", ".join(without[:10])
+            raise StateError("PROCESS_UNPUBLISHED", f"{len(without)} nodes have no model yet: {named}")
         found.change(ended=ReasonedProvenance.of(provenance(ctx), ""))
         found.save(ctx)
         self.announce(ctx, "ProcessCompleted", {"process": process})

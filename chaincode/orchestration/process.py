@@ -199,7 +199,7 @@ def check_collection(ctx: Context, specification: Specification) -> None:
 
 
 def check_initial_model(ctx: Context, specification: Specification) -> None:
-    """Refuse a model to start from that is not published, is another one, or is closed to the caller."""
+    """Refuse a model to start from that is not there with all trees, is another, or closed to the caller."""
     wanted = specification.initial_model
     if wanted is None:
         return
@@ -208,3 +208,5 @@ def check_initial_model(ctx: Context, specification: Specification) -> None:
         raise StateError(
             "MODEL_DIGEST", f"the model of {wanted.node} in {wanted.process} has digest {found.digest}"
         )
+    if found.missing:
+        raise StateError("MODEL_INCOMPLETE", f"{wanted.node} has not sent {found.missing} trees of its model")

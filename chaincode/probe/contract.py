@@ -127,9 +127,10 @@ class Probe(PrivateProbe):
         if skip < 0 or limit < 0:
             raise RefusalError("BAD_ARGUMENT", "skip and limit cannot be negative")
         with ctx.history(key) as results:
+            results.skip(skip)
             return [
                 {"tx": item.tx_id, "time": item.time.isoformat(), "value": _text(item.value)}
-                for item in islice(results, skip, skip + limit)
+                for item in islice(results, limit)
             ]
 
     @evaluate

@@ -37,16 +37,23 @@ class Results(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        if self._closed:
-            raise MisuseError("the results are closed")
-        while self._position == len(self._part.results):
-            if not self._part.has_more:
-                raise StopIteration
-            request = wire.shim.QueryStateNext(id=self._part.id)
-            self._load(self._transaction.call(wire.Message.QUERY_STATE_NEXT, request.SerializeToString()))
+        if not self._at_hand():
+            raise StopIteration
         result = self._part.results[self._position]
         self._position += 1
         return self._decode(result.resultBytes)
+
+    def skip(self, count: int) -> None:
+        """Leave out so many results, or all there are: the peer has to send them, but nobody reads them."""
+        while count > 0 and (found := self._at_hand()):
+            step = min(count, found)
+            self._position += step
+            count -= step
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are results left, as far as the peer has said: nothing is asked for."""
+        return self._position < len(self._part.results) or self._part.has_more
 
     def close(self) -> None:
         """Tell the peer that no more is wanted; it needs no telling after the last part."""
@@ -70,6 +77,15 @@ class Results(Generic[T]):
     def bookmark(self) -> str:
         """Where the next page begins; empty after the last page and for queries without pages."""
         return str(wire.parse(wire.shim.QueryResponseMetadata, self._part.metadata).bookmark)
+
+    def _at_hand(self) -> int:
+        """Return how many results of a part are left, of the next part if none are; 0 at the end."""
+        if self._closed:
+            raise MisuseError("the results are closed")
+        while self._position == len(self._part.results) and self._part.has_more:
+            request = wire.shim.QueryStateNext(id=self._part.id)
+            self._load(self._transaction.call(wire.Message.QUERY_STATE_NEXT, request.SerializeToString()))
+        return len(self._part.results) - self._position
 
     def _load(self, answer: bytes) -> None:
         self._part: Any = wire.parse(wire.shim.QueryResponse, answer)

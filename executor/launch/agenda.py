@@ -42,8 +42,9 @@ class Standing:
     at_work: bool = False
 
     def is_due(self, now: float) -> bool:
-        """Whether to work for it now."""
-        idle = self.at_work or self.refused is not None or self.settled == self.mark
+        """Whether to work for it now; a process in which all is done is asked to end until it has."""
+        is_settled = self.settled == self.mark and not self.mark.all_done
+        idle = self.at_work or self.refused is not None or is_settled
         return not idle and now >= self.not_before
 
 
@@ -91,10 +92,11 @@ class Agenda:
         """Note that somebody works for a node."""
         self._standings[assignment].at_work = True
 
-    def done(self, assignment: Assignment, progress: bool) -> None:
+    def done(self, assignment: Assignment, now: float, progress: bool) -> None:
         """Note that nothing is left to do for a node, until the ledger says something else of it."""
         standing = self._ended(assignment, progress)
         standing.settled = Mark(None, standing.mark.all_done)
+        standing.not_before = now + standing.backoff.failed()
 
     def failed(
         self,

@@ -52,13 +52,13 @@ def publish_model(session: NodeSession, tell: Callable[[str], None]) -> Digest:
 
 
 def complete_process(session: NodeSession, tell: Callable[[str], None]) -> str:
-    """End the process if every active node is done; returns its status."""
+    """End the process if every active node is done and has its model; returns its status."""
     orchestration, process = session.ledger.orchestration, session.process
     try:
         orchestration.complete(process)
         tell(f"process {process} is completed")
     except (StateError, LifecycleError) as error:
-        if error.code not in ("PROCESS_UNFINISHED", "LIFECYCLE_TRANSITION"):
+        if error.code not in ("PROCESS_UNFINISHED", "PROCESS_UNPUBLISHED", "LIFECYCLE_TRANSITION"):
             raise
     except AttestreeError as error:
         # Two nodes that are done in the same moment both try, and one of them is enough.

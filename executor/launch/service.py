@@ -161,11 +161,10 @@ class Service:
         assignment = self._at_work.pop(ended)
         report = _report(ended, assignment.node)
         error, progress = report.error, bool(report.tasks)
-        again_in: float | None = None
+        now, again_in = time.monotonic(), None
         if error is None:
-            self._agenda.done(assignment, progress)
+            self._agenda.done(assignment, now, progress)
         else:
-            now = time.monotonic()
             again_in = self._agenda.failed(assignment, error, report.context, now, progress)
         for failure in report.failures:
             self.explain(assignment, failure)

@@ -11,6 +11,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.output import answer, echo, plain
 from executor.process import absences, changes, proposals
+from executor.process.completion import publish_missing
 from executor.process.output import board_of, board_text, brief, processes_text, submitted
 from executor.stop import StopSignals
 from protocol.agreement.lifecycle import ProcessState
@@ -67,10 +68,17 @@ def abort(process_id: str, reason: str, as_json: bool, caller: Caller) -> None:
 @_scientist
 @reported
 def complete(process_id: str, as_json: bool, caller: Caller) -> None:
-    """End PROCESS, in which every active node has done its last iteration."""
+    """End PROCESS, in which every active node has done its last iteration.
+
+    Models that nodes have not published themselves are published for them first, as far as the ledger has
+    their trees; a node can send the rest at any time.
+    """
     with caller.ledger() as ledger:
+        published = publish_missing(ledger, process_id)
         done = ledger.orchestration.complete(process_id)
-    submitted(done, f"{process_id} is completed", brief(done.answer), as_json=as_json)
+    models = f", with the models of {', '.join(published)} published for them" if published else ""
+    shown = {**brief(done.answer), "published": published}
+    submitted(done, f"{process_id} is completed{models}", shown, as_json=as_json)
 
 
 @process.command()

@@ -18,7 +18,7 @@ chaincodes() { chaincode_ports | sed 's/:.*//'; }
 
 image_id() { docker image inspect -f '{{.Id}}' "$1" | sed 's/^sha256://'; } # IMAGE
 
-json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
+json() { plain_python -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
 
 # package_chaincodes ORG IMAGE: the packages and the service's configuration, which names their ids.
 package_chaincodes() {
@@ -29,7 +29,7 @@ package_chaincodes() {
   mkdir -p "$dir/packages"
   for entry in $(chaincode_ports); do
     name=${entry%%:*} port=${entry##*:}
-    id=$(umask 077 && python3 "$ROOT/network/lib/package.py" --label "${name}_$served_by" --address "chaincode.$org:$port" \
+    id=$(umask 077 && plain_python "$ROOT/network/lib/package.py" --label "${name}_$served_by" --address "chaincode.$org:$port" \
       --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
     echo "$id" >"$dir/packages/$name.id"
     entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": $tls}")
@@ -90,7 +90,7 @@ write_collections() {
   local org msps=()
   for org in $(organisations); do msps+=("$(msp_id "$org")"); done
   # shellcheck disable=SC2086  # the numbers are words of their own
-  python3 "$ROOT/network/lib/private_data.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
+  plain_python "$ROOT/network/lib/private_data.py" "${msps[@]}" --blocks $CONFIDENTIAL_BLOCKS >"$STATE/channel/collections.json"
 }
 
 commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier try was and nobody heard of it

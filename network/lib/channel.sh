@@ -122,9 +122,9 @@ let_roles_read() {
   local block=$1 org msps=()
   for org in $(organisations); do msps+=("$org=$(msp_id "$org")"); done
   fabric configtxlator proto_decode --type common.Block --input "$block" |
-    python3 "$ROOT/network/lib/readers.py" add --units "$(IFS=,; echo "${ROLES[*]}")" \
+    plain_python "$ROOT/network/lib/readers.py" add --units "$(IFS=,; echo "${ROLES[*]}")" \
       --organisations "$STATE/organisations" --msps "${msps[@]}" |
-    fabric configtxlator proto_encode --type common.Block | python3 "$ROOT/network/lib/readers.py" finish >"$block.roles" &&
+    fabric configtxlator proto_encode --type common.Block | plain_python "$ROOT/network/lib/readers.py" finish >"$block.roles" &&
     mv "$block.roles" "$block"
 }
 

@@ -26,7 +26,7 @@ require_ports() {
   held=$(docker ps --filter "label=attestree.network=$PROJECT" --format '{{.Ports}}')
   for port in "${ports[@]}"; do
     case $held in *"127.0.0.1:$port->"*) continue ;; esac
-    python3 - "$port" <<'EOF' || die "$FAILED" "port $port is taken" "$(port_holder "$port") listens on it" \
+    plain_python - "$port" <<'EOF' || die "$FAILED" "port $port is taken" "$(port_holder "$port") listens on it" \
       "stop it, or choose other ports: ATTESTREE_PORTS=8 network/up.sh"
 import socket, sys
 with socket.socket() as probe:

@@ -40,6 +40,14 @@ readonly ROOT PROJECT STATE CACHE CHANNEL MOST_ORDERERS
 # Exit codes, the same numbers as the executor's: docs/exit-codes.md.
 readonly FAILED=1 USAGE=2 TIMEOUT=3 WRONG_STATE=13 DOCKER_UNREACHABLE=30
 
+# plain_python ARGUMENT...: Python with its standard library alone. The environment's own, where there is one: the python3 that
+# PATH finds may be a version manager's script, which takes ten times as long to start.
+plain_python() {
+  local python=$ROOT/.venv/bin/python
+  [ -x "$python" ] || python=python3
+  "$python" -S "$@"
+}
+
 say() { printf '%s\n' "$*" >&2; }
 
 # die CODE WHAT WHY REMEDY

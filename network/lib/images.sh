@@ -146,7 +146,7 @@ compare_with_lock() {
   local lock found=$CACHE/debian.differences
   lock=$ROOT/network/debian-$(uname -m).lock
   [ -f "$lock" ] || return 0
-  python3 "$ROOT/network/lib/debian_lock.py" "$1" "$lock" >"$found" ||
+  plain_python "$ROOT/network/lib/debian_lock.py" "$1" "$lock" >"$found" ||
     say "python base: other Debian packages than are locked, so images get other ids than elsewhere; $found lists them," \
       "and ATTESTREE_DEBIAN_MIRROR may name a mirror of the day that has the locked ones"
 }

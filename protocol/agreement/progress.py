@@ -22,6 +22,11 @@ class Progress:
         found = {node: self.next_of(node) for node in sorted(self.plan.nodes)}
         return {node: iteration for node, iteration in found.items() if iteration is not None}
 
+    def finished(self) -> tuple[str, ...]:
+        """Return the nodes that have done the last iteration of the process, ascending: each has a model."""
+        last = self.plan.iterations - 1
+        return tuple(node for node in sorted(self.plan.nodes) if self._done.get(node) == last)
+
     def present(self) -> tuple[str, ...]:
         """Return the organisations that have a say."""
         unfinished = self.unfinished()

@@ -249,12 +249,14 @@ def parse(key: str) -> Key:
 
 
 def _build(kind: str, *parts: Part) -> str:
-    names = KINDS.get(kind)
-    if names is None or len(parts) > len(names):
+    checks = _CHECKS.get(kind)
+    if checks is None or len(parts) > len(checks):
         raise IdentifierError("KEY_SYNTAX", f"{kind!r} with {len(parts)} parts is not a key of the ledger")
-    for name, part in zip(names, parts, strict=False):
-        _KIND_OF_PART[name].check(part)
-    return SEPARATOR + "".join(text + SEPARATOR for text in (kind, *map(_text, parts)))
+    texts = [kind]
+    for check, part in zip(checks, parts, strict=False):
+        check(part)
+        texts.append(_text(part))
+    return SEPARATOR + SEPARATOR.join(texts) + SEPARATOR
 
 
 def _split(key: str) -> list[str]:
@@ -265,7 +267,7 @@ def _split(key: str) -> list[str]:
 
 def counter_text(value: int) -> str:
     """Write a counter as it stands in a key."""
-    return f"{value:0{COUNTER_DIGITS}d}"
+    return str(value).zfill(COUNTER_DIGITS)
 
 
 def _text(part: Part) -> str:
@@ -276,6 +278,10 @@ def _read_counter(text: str) -> int:
     if len(text) != COUNTER_DIGITS or not (text.isascii() and text.isdigit()):
         raise IdentifierError("COUNTER_SYNTAX", f"{text[:20]!r} is not a counter of {COUNTER_DIGITS} digits")
     return check_counter(int(text), "counter")
+
+
+def _check_counter(value: int) -> int:
+    return check_counter(value, "counter")
 
 
 def _check_digest(text: str) -> str:
@@ -292,7 +298,7 @@ class _PartKind:
 
 _NODE = _PartKind(parse_node, parse_node)
 _ORGANISATION = _PartKind(parse_organisation, parse_organisation)
-_COUNTER = _PartKind(lambda value: check_counter(value, "counter"), _read_counter)
+_COUNTER = _PartKind(_check_counter, _read_counter)
 _KIND_OF_PART = {
     "name": _PartKind(parse_image_name, parse_image_name),
     "version": _PartKind(parse_image_version, parse_image_version),
@@ -355,3 +361,6 @@ KINDS: dict[str, tuple[str, ...]] = {
     "member": ("process", "creator", "counter", "node"),
 }
 """The parts of each kind of key, in order."""
+
+# How each of them is checked, found out once: a transaction may build hundreds of keys.
+_CHECKS = {kind: tuple(_KIND_OF_PART[name].check for name in names) for kind, names in KINDS.items()}

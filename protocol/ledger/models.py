@@ -7,7 +7,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.estimators import SharedEstimator
-from protocol.ledger.record import LedgerRecord, Raw
+from protocol.ledger.record import ABSENT, LedgerRecord, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class ModelRecord(LedgerRecord):
     metrics: Annotated[Raw, "figures of the model, fractional ones as text"]
     stored: Annotated[tuple[EstimatorId, ...], "trees that were never shared and are kept with the model"]
     published: Annotated[Provenance, "who published it"]
+    missing: Annotated[
+        tuple[EstimatorId, ...] | None,
+        "its trees that are not on the ledger, where a member published it for the node; else absent",
+        ABSENT,
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,14 @@ class ModelMembers(LedgerRecord):
     node: Annotated[str, "the node"]
     digest: Annotated[Digest, "the ensemble digest that the task signed"]
     estimators: Annotated[tuple[EnsembleMember, ...], "its estimators, by ascending id"]
+    missing: Annotated[int, "how many of its trees are not on the ledger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublished(LedgerRecord):
+    """Which nodes have no model."""
+
+    nodes: Annotated[tuple[str, ...], "those of the nodes asked about that have none"]
 
 
 @dataclass(frozen=True, slots=True)

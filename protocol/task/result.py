@@ -54,12 +54,13 @@ class SlotRead:
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Accept a record with exactly the fields of a slot that was read."""
-        fields = Fields(record, "a slot", ("sender", "iteration", "share", "taken", "refused"))
+        fields = Fields(record, "a slot", _SLOT)
         taken = fields.ids("taken", MAX_ESTIMATORS)
         refused = tuple(_refused(item) for item in fields.items("refused", MAX_ESTIMATORS))
-        named = {*taken, *(estimator_id for estimator_id, _ in refused)}
-        if len(named) != len(taken) + len(refused):
-            raise RecordError("RECORD_VALUE", "a slot names one estimator twice among taken and refused")
+        if refused:
+            named = {*taken, *(estimator_id for estimator_id, _ in refused)}
+            if len(named) != len(taken) + len(refused):
+                raise RecordError("RECORD_VALUE", "a slot names one estimator twice among taken and refused")
         return cls(fields.node("sender"), fields.count("iteration"), fields.digest("share"), taken, refused)
 
     def to_dict(self) -> dict[str, canonical.Record]:
@@ -71,6 +72,9 @@ class SlotRead:
             "taken": [str(estimator_id) for estimator_id in self.taken],
             "refused": [{"id": str(estimator_id), "reason": reason} for estimator_id, reason in self.refused],
         }
+
+
+_SLOT = frozenset({"sender", "iteration", "share", "taken", "refused"})
 
 
 def _refused(record: Any) -> tuple[EstimatorId, str]:

@@ -76,6 +76,8 @@ def life(endorsers: Endorsers) -> Life:
     finished = live_proposal(made, versions[0], iterations=1)
     players = live_round(made, finished)
     live_model(made, players[0])
+    for other in players[1:]:
+        made.submit(scientist1, MODEL, "PublishFor", finished, other.node)
     made.submit(players[1].member, ORCHESTRATION, "Complete", finished)
     for member in (scientist1, scientist2):
         made.submit(member, ORCHESTRATION, "Abort", changing, "a test")
@@ -208,6 +210,7 @@ def read_everything(life: Life, player: Player, version: str) -> None:
         (MODEL, "Access", process, node),
         (MODEL, "AccessHistory", process, node),
         (MODEL, "Uses", process, tree),
+        (MODEL, "Unpublished", process, [node]),
         *((chaincode, "metadata") for chaincode in CHAINCODES),
     ):
         life.ask(auditor1, *call)

@@ -228,6 +228,8 @@ def test_single_step_runs_to_completion_by_the_peer_cli_alone(version: str, node
     status = auditor.evaluate(HERE, "Status", name)
     assert (status["iteration"], status["nodes"][0]["completed"]) == (None, 0)
     assert admin2.cli.code(HERE, "Complete", name) == "ACCESS_ORGANISATION"
+    assert member.code(HERE, "Complete", name) == "PROCESS_UNPUBLISHED"
+    member.submit("model", "PublishFor", name, node)
     member.submit(HERE, "Complete", name)
     assert auditor.evaluate(HERE, "Get", name)["status"] == "completed"
     assert admin1.code(HERE, "Abort", name, "too late") == "LIFECYCLE_TRANSITION"

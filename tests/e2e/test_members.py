@@ -174,6 +174,9 @@ def test_h8_a_process_whose_nodes_are_done_is_completed_and_not_aborted(version:
     process, players = started(version, iterations=1)
     played(players)
     assert scientist3.code(HERE, "Abort", process, "spite") == "PROCESS_FINISHED"
+    assert scientist1.code(HERE, "Complete", process) == "PROCESS_UNPUBLISHED"
+    for player in players:
+        scientist1.submit("model", "PublishFor", process, player.node)
     scientist1.submit(HERE, "Complete", process)
     assert auditor1.evaluate(HERE, "Get", process)["status"] == "completed"
 

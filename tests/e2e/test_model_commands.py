@@ -1,4 +1,4 @@
-"""Model commands on the live network: two nodes learn, one publishes, the CLI reads, exports and scores."""
+"""Model commands on the live network: two nodes learn and publish, the CLI reads, exports and scores."""
 
 import csv
 import json
@@ -46,14 +46,17 @@ def federation(network: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def published(federation: Path) -> Player:
-    """A process proposed, accepted and started by command, played by two nodes; the first has published."""
+    """A process proposed, accepted, started and ended by command, played by two nodes, one of them late."""
     process = done("process", "create", "--spec", str(federation))["process"]
     for organisation in ("org1", "org2"):
         done("process", "accept", process, "--spec", str(federation), organisation=organisation)
     done("process", "start", process)
-    first, _ = played([Player(member, process) for member in nodes()])
+    first, late = played([Player(member, process) for member in nodes()])
     first.publish()
-    assert done("process", "complete", process)["status"] == "completed"
+    ended = done("process", "complete", process)
+    assert (ended["status"], ended["published"]) == ("completed", [late.node])
+    assert refused("model", "export", process, late.node, "--out", "nowhere") == (13, "MODEL_INCOMPLETE")
+    late.publish()
     return first
 
 
@@ -79,9 +82,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_list_and_show(place: tuple[str, str], published: Player) -> None:
     listed = done("model", "list", place[0])["models"]
-    assert [(item["node"], item["owner"], item["size"]) for item in listed] == [(place[1], "Org1MSP", N_MAX)]
+    found = {item["node"]: (item["owner"], item["size"]) for item in listed}
+    assert sorted(found.values()) == [("Org1MSP", N_MAX), ("Org2MSP", N_MAX)]
+    (own,) = (item for item in listed if item["node"] == place[1])
     shown = done("model", "show", *place, organisation="org2")
-    assert shown["digest"] == listed[0]["digest"]
+    assert shown["digest"] == own["digest"]
     parts = {part["origin"]: part for part in shown["contributions"]}
     assert sum(part["trees"] for part in parts.values()) == len(published.ensemble)
     assert sum(part["vote"] for part in parts.values()) == pytest.approx(1)

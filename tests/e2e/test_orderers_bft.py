@@ -106,6 +106,7 @@ def test_h18_every_peer_refuses_a_block_that_one_orderer_signed(
 
 
 def test_h18_the_audit_holds_for_all_that_happened_and_a_revocation(own: Network, commits: Commits) -> None:
+    commits()
     done("network/revoke.sh", "org2", "node02")
     commits()
     findings = Findings(SENTENCES)

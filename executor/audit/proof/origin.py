@@ -72,7 +72,7 @@ class OriginSearch:
         self._key = ("model", process, node)
 
     def observe(self, view: View, item: Written) -> None:
-        """Look at a record; a model is published once."""
+        """Look at a record; what the node publishes comes after what a member published for it."""
         if (item.key.kind, *item.key.parts) == self._key and isinstance(item.record, ModelRecord):
             self.found = Origin.of(view, item.record)
 

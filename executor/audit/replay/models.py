@@ -2,6 +2,7 @@
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
+from protocol.agreement.lifecycle import ProcessState
 from protocol.canonical import parse_float
 from protocol.defence import Membership, greatest_share
 from protocol.digest import Digest
@@ -10,26 +11,28 @@ from protocol.ledger import keys
 from protocol.ledger.common import EnsembleMember
 from protocol.ledger.estimators import EstimatorRecord, TreeRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
+from protocol.ledger.processes import ProcessRecord
 from protocol.ledger.tasks import Head, ResultRecord
 from protocol.task.result import ensemble_digest
 
 ROUNDING = 1e-9
 SENTENCES = {
-    "models": "each model is the last ensemble that its node's task signed, tree by tree",
+    "models": "each model is the last ensemble that its node's task signed, tree by tree; no process"
+    " completed without the models of its nodes",
     "vote cap": "in the vote of each model no other organisation weighs more than its process lets it",
     "access": "each change of who may read a model was made by its owner",
 }
 
 
 def check_model(findings: Findings, view: View, item: Written) -> None:
-    """A model is published once, by its node, and is the ensemble of the node's last result."""
+    """A model is published once by its node, before that by a member, and is the node's last ensemble."""
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, ModelRecord)  # noqa: S101
-    findings.check("models", view.before(item.raw_key, ModelRecord) is None, f"{key} was overwritten", where)
-    owner = view.plan(record.process).nodes.get(record.node)
-    mine = record.owner == owner == view.creator.organisation.msp_id
-    own = view.creator.attributes.get("node") == record.node
-    findings.check("models", mine and own, f"{key} was published by {view.creator.name[:64]}", where)
+    before = view.before(item.raw_key, ModelRecord)
+    first = before is None or (before.missing is not None and record.missing is None)
+    findings.check("models", first, f"{key} was overwritten", where)
+    allowed = _may_publish(view, record)
+    findings.check("models", allowed, f"{key} was published by {view.creator.name[:64]}", where)
     head = view.before(keys.head(record.process, record.node), Head)
     last = None
     if head is not None:
@@ -41,16 +44,56 @@ def check_model(findings: Findings, view: View, item: Written) -> None:
         and last.signed.payload_digest == record.result
     )
     findings.check("models", same, f"{key} is not the last ensemble of its node", where)
+    if record.missing is not None:
+        _check_for_another(findings, view, item, record, last)
     members = [(member.id, member.digest) for member in record.estimators]
     right = ensemble_digest(members) == record.digest
     findings.check("models", right, f"{key} names another digest than its trees have", where)
     _check_vote(findings, view, item, record)
     private = record.stored if view.plan(record.process).specification.confidential else ()
+    elsewhere = {*private, *(record.missing or ())}
     for member in record.estimators:
-        if member.id in private:
+        if member.id in elsewhere:
             continue
         there = _digest(view, record, member) == member.digest
         findings.check("models", there, f"{key} holds {member.id}, whose tree is not on the ledger", where)
+
+
+def _may_publish(view: View, record: ModelRecord) -> bool:
+    """Whether the creator may: the node itself, or for it any organisation of the consortium."""
+    plan, caller = view.plan(record.process), view.creator
+    if record.owner != plan.nodes.get(record.node):
+        return False
+    if record.missing is not None:
+        return caller.organisation.msp_id in plan.consortium
+    own = caller.attributes.get("node") == record.node
+    return own and caller.organisation.msp_id == record.owner
+
+
+def _check_for_another(
+    findings: Findings, view: View, item: Written, record: ModelRecord, last: ResultRecord | None
+) -> None:
+    """What is published for a node says nothing but what the ledger had: figures too, and what is missing."""
+    key, where = item.key, view.where
+    ended = record.iteration + 1 == view.plan(record.process).iterations
+    findings.check("models", ended, f"{key} is of a node that did not do the last iteration", where)
+    figures = last is not None and record.metrics == last.metrics and not record.stored
+    findings.check("models", figures, f"{key} says of its node what the node did not", where)
+    unseen = tuple(member.id for member in record.estimators if _digest(view, record, member) is None)
+    findings.check("models", record.missing == unseen, f"{key} misses other trees than it says", where)
+
+
+def check_completion(findings: Findings, view: View, item: Written) -> None:
+    """A process completes with the model of each node that did the last iteration."""
+    record = item.record
+    assert isinstance(record, ProcessRecord)  # noqa: S101
+    before = view.before(item.raw_key, ProcessRecord)
+    if before is None or record.status is not ProcessState.COMPLETED or before.status is record.status:
+        return
+    progress, _ = view.progress(before)
+    for node in progress.finished():
+        there = view.before(keys.model(record.process, node), ModelRecord) is not None
+        findings.check("models", there, f"{item.key} was completed without the model of {node}", view.where)
 
 
 def greatest_vote(view: View, record: ModelRecord) -> tuple[str, float]:
@@ -110,13 +153,16 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, AccessRecord)  # noqa: S101
     before = view.before(item.raw_key, AccessRecord)
-    own = record.owner == view.creator.organisation.msp_id
-    findings.check("access", own, f"{key} was changed by {view.creator.organisation.msp_id}", where)
     if before is None:
+        published = view.written.get(keys.model(record.process, record.node))
+        with_model = isinstance(published, ModelRecord) and published.owner == record.owner
+        findings.check("access", with_model, f"{key} begins without its model", where)
         consortium = set(view.plan(record.process).consortium)
         opened = set(record.organisations) == consortium
         findings.check("access", opened, f"{key} begins with others than the consortium", where)
         return
+    own = record.owner == view.creator.organisation.msp_id
+    findings.check("access", own, f"{key} was changed by {view.creator.organisation.msp_id}", where)
     changed = {
         name
         for name in {*before.organisations, *record.organisations}
@@ -127,6 +173,7 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
 
 
 RULES = {
+    "process": (check_completion,),
     "model": (check_model,),
     "tree": (check_tree,),
     "member": (check_member,),

@@ -8,7 +8,15 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import HistoryEntry
 from protocol.ledger.estimators import SharedEstimator
-from protocol.ledger.models import AccessRecord, ModelBrief, ModelMembers, ModelRecord, ModelTrees, ModelUses
+from protocol.ledger.models import (
+    AccessRecord,
+    ModelBrief,
+    ModelMembers,
+    ModelRecord,
+    ModelTrees,
+    ModelUses,
+    Unpublished,
+)
 
 
 class Models(Proxy):
@@ -48,6 +56,10 @@ class Models(Proxy):
         """Iterate over the changes of a model's access, newest first."""
         return self._history(AccessRecord, "AccessHistory", process, node)
 
+    def unpublished(self, process: str, nodes: Sequence[str]) -> Unpublished:
+        """Return those of these nodes that have published no model."""
+        return self._agreed(Unpublished, "Unpublished", process, [*nodes])
+
     def uses(self, process: str, estimator: EstimatorId) -> ModelUses:
         """Return the nodes whose published models hold an estimator."""
         return self._evaluate(ModelUses, "Uses", process, estimator)
@@ -74,6 +86,10 @@ class Models(Proxy):
         return self._submit(
             ModelRecord, "Publish", *values, Digest.of(trees), transient=payload, audience=audience
         )
+
+    def publish_for(self, process: str, node: str) -> Submitted[ModelRecord]:
+        """Publish what the ledger has of the model of another's node that did the last iteration."""
+        return self._submit(ModelRecord, "PublishFor", process, node)
 
     def grant(self, process: str, node: str, organisation: str, expires: str = "") -> Submitted[AccessRecord]:
         """Let an organisation (MSP id) read a model, by its owner."""

@@ -87,7 +87,7 @@ class Orchestration(Proxy):
         return self._submit(ProcessRecord, "Start", process)
 
     def complete(self, process: str) -> Submitted[ProcessRecord]:
-        """End a process in which every active node has done its last iteration."""
+        """End a process in which every active node has done its last iteration and has its model."""
         return self._submit(ProcessRecord, "Complete", process)
 
     def abort(self, process: str, reason: str) -> Submitted[AbortStatus]:

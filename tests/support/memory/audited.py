@@ -1,7 +1,8 @@
 """A small federation on the channel in memory, played to its end and recorded as blocks.
 
 It has what audits meet: a transaction that lost a race, a task that failed, a revoked certificate, a model
-with trees that were never shared, and access given and taken away.
+with trees that were never shared, access given and taken away, and models that another member published, one
+of which its node completed.
 """
 
 from functools import cache
@@ -86,7 +87,7 @@ def audited():
     """Play it once, to its end."""
     federation = blocks.record(Federation)(SPEC)
     federation.players = {node: SmallPlayer(federation, node) for node in SPEC["nodes"]}
-    first, second, *_ = federation.players.values()
+    first, second, third, fourth = federation.players.values()
     first.open(0)
     first.member.submit("execution-record", "Fail", PROCESS, first.node, 0, "OOM", "too much")
     _revoke(federation)
@@ -99,6 +100,9 @@ def audited():
     second.publish()
     federation.admin1.submit(MODEL, "Grant", PROCESS, first.node, "Org3MSP")
     federation.admin1.submit(MODEL, "Revoke", PROCESS, first.node, "Org3MSP")
+    for node in (third.node, fourth.node):
+        federation.scientist1.submit(MODEL, "PublishFor", PROCESS, node)
+    third.publish()
     federation.scientist1.submit("orchestration", "Complete", PROCESS)
     return federation
 

@@ -47,7 +47,7 @@ def estimators(node, iteration, n_new=N_NEW):
     return tuple(fit(rows, task))
 
 
-MUTABLE = ("state", "versions", "policies", "changes", "events", "blocks", "time", "count", "process")
+MUTABLE = ("state", "versions", "policies", "changes", "events", "blocks", "time", "count", "sent", "process")
 
 
 class Federation(Channel):
@@ -98,6 +98,12 @@ class Federation(Channel):
             player.share()
         for player in players:
             player.complete()
+
+    def publish_all(self, *others):
+        """Publish the models that are not there yet, of all nodes or of these: by the nodes themselves."""
+        nodes = [*(others or self.players)]
+        for node in self.admin1.evaluate(MODEL, "Unpublished", self.process, nodes)["nodes"]:
+            self.players[node].publish()
 
 
 class Player:

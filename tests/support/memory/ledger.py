@@ -38,6 +38,7 @@ CERTIFICATE_DAYS = 365
 VALID, MVCC_CONFLICT, PHANTOM = "VALID", "MVCC_READ_CONFLICT", "PHANTOM_READ_CONFLICT"
 POLICY_FAILURE = "ENDORSEMENT_POLICY_FAILURE"
 IMPLICIT = "_implicit_org_"
+PART = 100
 # The same in every interpreter, so that two of them can be compared byte for byte.
 KEY = ec.derive_private_key(7, ec.SECP256R1())
 AUTHORITY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -103,6 +104,8 @@ class Ledger:
                 self.collections |= {trees(members, blocks): members for blocks in (0, 1000)}
         self.state, self.versions, self.changes, self.policies = {}, {}, {}, {}
         self.events, self.blocks, self.time, self.count = [], 0, START, 0
+        # How many changes were read for histories.
+        self.sent = 0
 
     def member(self, name, organisation, **attributes):
         """An identity whose certificate carries these Fabric CA attributes."""
@@ -244,6 +247,7 @@ class Simulation:
     def __init__(self, ledger, tx_id, signed, peer):
         self.ledger, self.tx_id, self.signed, self.peer = ledger, tx_id, signed, peer
         self.reads, self.ranges, self.writes, self.policies = {}, [], {}, {}
+        self.paged = ""
 
     def run(self, chaincode, arguments, callers):
         """Do what the shim's session does with a transaction; returns response and event."""
@@ -266,6 +270,7 @@ class Line:
     def __init__(self, simulation, namespace, callers):
         self.simulation, self.namespace, self.callers = simulation, namespace, callers
         self.ledger, self.tx_id = simulation.ledger, simulation.tx_id
+        self.iterators = {}
 
     def call(self, kind, payload):
         return getattr(self, f"_{M.Type.Name(kind).lower()}")(payload)
@@ -309,6 +314,9 @@ class Line:
         return wire.shim.StateMetadataResult(entries=entries).SerializeToString()
 
     def _write_batch_state(self, payload):
+        # A peer cannot check at commit what a page or a private range held, so it takes no write after one.
+        if self.simulation.paged:
+            raise PeerError("write", f"transaction has already performed {self.simulation.paged}")
         for record in wire.parse(wire.shim.WriteBatchState, payload).rec:
             # Whoever endorses a write has the value, whether its peer may keep it or not.
             place = self._place(record.key, record.collection, private=False)
@@ -325,7 +333,12 @@ class Line:
         namespace, start = self._place(paging.bookmark or asked.startKey, asked.collection)
         keys = self.ledger.keys(namespace, start, asked.endKey)
         bookmark = ""
+        if asked.collection:
+            self.simulation.paged = "a query on private data"
         if paging.pageSize:
+            if self.simulation.writes:
+                raise PeerError("page", "transaction has already performed writes")
+            self.simulation.paged = "a paginated query"
             bookmark = keys[paging.pageSize] if len(keys) > paging.pageSize else ""
             keys = keys[: paging.pageSize]
         else:
@@ -342,7 +355,22 @@ class Line:
             made = wire.queryresult.KeyModification(tx_id=tx_id, value=value or b"", is_delete=value is None)
             made.timestamp.FromDatetime(time)
             results.append(made.SerializeToString())
-        return response(results)
+        return self._part(results)
+
+    def _query_state_next(self, payload):
+        return self._part(self.iterators.pop(wire.parse(wire.shim.QueryStateNext, payload).id))
+
+    def _query_state_close(self, payload):
+        del self.iterators[wire.parse(wire.shim.QueryStateClose, payload).id]
+        return b""
+
+    def _part(self, results):
+        """Answer in parts, as a peer does, which says whether there is more."""
+        self.ledger.sent += len(results[:PART])
+        identifier = f"iterator{len(self.iterators)}"
+        if rest := results[PART:]:
+            self.iterators[identifier] = rest
+        return response(results[:PART], identifier=identifier, has_more=bool(rest))
 
     def _invoke_chaincode(self, payload):
         specification = wire.parse(wire.chaincode.ChaincodeSpec, payload)
@@ -376,10 +404,11 @@ def satisfied(rule, endorsers):
     return sum(satisfied(each, endorsers) for each in rule.rules) >= rule.count
 
 
-def response(results, bookmark=""):
+def response(results, bookmark="", identifier="iterator", has_more=False):
     metadata = wire.shim.QueryResponseMetadata(bookmark=bookmark).SerializeToString()
     parts = [wire.shim.QueryResultBytes(resultBytes=result) for result in results]
-    return wire.shim.QueryResponse(results=parts, id="iterator", metadata=metadata).SerializeToString()
+    made = wire.shim.QueryResponse(results=parts, id=identifier, metadata=metadata, has_more=has_more)
+    return made.SerializeToString()
 
 
 def encode(part):

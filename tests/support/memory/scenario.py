@@ -5,7 +5,8 @@ import copy
 from chaincode.common import LedgerContract, Role, allow
 from chaincode.image import ImageContract
 from chaincode.orchestration import OrchestrationContract
-from chaincode.shim import Context, submit
+from chaincode.shim import Context, evaluate, submit
+from protocol.ledger.models import Unpublished
 from support.memory.ledger import Ledger
 
 DIGESTS = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
@@ -61,12 +62,22 @@ class Relay(ExecutionRecord):
     name = "relay"
 
 
+class Model(LedgerContract):
+    """Stands where model stands, in tests whose nodes have no results: nothing is unpublished."""
+
+    name = "model"
+
+    @evaluate
+    def unpublished(self, ctx: Context, process: str, nodes: list[str]) -> Unpublished:
+        return Unpublished(())
+
+
 class Channel(Ledger):
     """The ledger with image, orchestration and callers of both kinds, and people of three organisations."""
 
     def __init__(self, *contracts):
         super().__init__(
-            *(contracts or (ImageContract(), OrchestrationContract(), ExecutionRecord(), Relay()))
+            *(contracts or (ImageContract(), OrchestrationContract(), ExecutionRecord(), Relay(), Model()))
         )
         for number in (1, 2, 3):
             organisation = f"Org{number}MSP"

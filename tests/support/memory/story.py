@@ -193,6 +193,8 @@ class Story:
         )
         self.tell(found.admin1, "models", "grant", name, "node01", "Org3MSP", "2027-01-31T00:00:00Z")
         self.tell(found.admin1, "models", "revoke", name, "node01", "Org3MSP")
+        for node in ("node02", "node03"):
+            self.tell(found.admin1, "models", "publish_for", name, node)
         self.tell(found.admin1, "orchestration", "complete", name)
         found.start_from("node01", NEXT)
 
@@ -246,6 +248,7 @@ class Story:
                 "access": (name, "node01"),
                 "access_history": (name, "node01"),
                 "uses": (name, ESTIMATOR),
+                "unpublished": (name, ["node01", "node04"]),
             },
         }
         for proxy, methods in questions.items():

@@ -140,10 +140,12 @@ def publish(peer):
     """The end of a process, and a model of it."""
     channel = played()
     node, admin = channel.players["node01"], channel.admin1
-    peer.endorse(admin, ORCHESTRATION, "Complete", P)
     arguments, options = node.call_publish()
     peer.endorse(node.member, *arguments, **options)
-    node.publish()
+    peer.endorse(admin, MODEL, "PublishFor", P, "node03")
+    peer.endorse(admin, MODEL, "Unpublished", P, ["node01", "node02"])
+    channel.publish_all()
+    peer.endorse(admin, ORCHESTRATION, "Complete", P)
     channel.start_from("node01", "second")
     peer.endorse(admin, EXECUTION, "InitialModel", "second")
     peer.endorse(admin, MODEL, "Grant", P, "node01", "Org3MSP")

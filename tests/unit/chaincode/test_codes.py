@@ -238,6 +238,11 @@ def with_trees_left_out(federation):
     return first(federation).publish_code(trees=estimators("node01", 0)[4:5])
 
 
+def trees_that_only_the_node_has(federation):
+    federation.admin2.submit(MODEL, "PublishFor", P, "node01")
+    return federation.auditor1.code(MODEL, "Trees", P, "node01")
+
+
 def refuse_the_second_iteration(federation):
     return federation.nodes["node01"].code(EXECUTION, "Refuse", P, "node01", 1, "IMAGE_MISMATCH", {})
 
@@ -333,6 +338,7 @@ TRIGGERS = {
     "PROCESS_ACCEPTED": ("proposed", after(accept, process("Accept", of="second", who="scientist1"))),
     "PROCESS_UNACCEPTED": ("proposed", after(accept, process("Start", of="second"))),
     "PROCESS_UNFINISHED": ("running", process("Complete")),
+    "PROCESS_UNPUBLISHED": ("done", process("Complete")),
     "PROCESS_FINISHED": ("done", process("Abort", "why")),
     "CHANGE_UNKNOWN": ("running", process("Withdraw", 0)),
     "CHANGE_DIGEST": ("running", after(ask, process("Agree", "Org1MSP", 0, DIGESTS[0], who="admin2"))),
@@ -406,6 +412,7 @@ TRIGGERS = {
     "MODEL_UNFINISHED": ("running", after(lambda it: it.play(0), lambda it: first(it).publish_code())),
     "MODEL_ESTIMATORS": ("done", lambda federation: first(federation).publish_code(estimators=[])),
     "MODEL_DIGEST": ("done", lambda federation: first(federation).publish_code(digest=DIGESTS[3])),
+    "MODEL_INCOMPLETE": ("done", trees_that_only_the_node_has),
     "MODEL_TREES": ("done", with_trees_left_out),
     "ACCESS_GRANT": ("published", model("Get", who="auditor3")),
     "GRANT_UNKNOWN": ("published", model("Revoke", "Org3MSP")),

@@ -196,6 +196,9 @@ def test_e19_history_is_newest_first_and_read_in_parts(serve):
     assert [item["value"] for item in found] == [None, *(str(n) for n in reversed(range(25)))]
     assert found[0]["tx"] == "gone"
     assert [item["value"] for item in peer.run("history", "a", 2, 3).json] == ["23", "22", "21"]
+    assert [item["value"] for item in peer.run("history", "a", 9, 3).json] == ["16", "15", "14"]
+    assert [item["value"] for item in peer.run("history", "a", 23, 9).json] == ["2", "1", "0"]
+    assert peer.run("history", "a", 26, 1).json == peer.run("history", "a", 99, 1).json == []
 
 
 def test_event_travels_with_the_completed_transaction(peer):

@@ -15,7 +15,12 @@ from support.memory.federation import (
 )
 from support.memory.scenario import IMAGE
 
+from chaincode.common.records import encode
+from chaincode.execution_record.store import OfferedShare
+from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
+from protocol.ledger.common import EnsembleMember, Provenance, Signed
+from protocol.ledger.tasks import ShareRecord
 from protocol.trees.share import Share
 
 
@@ -53,6 +58,21 @@ def test_each_change_of_state_is_announced_with_ids(federation):
         assert event["process"] == federation.process
         assert event["iteration"] == 0
         assert len(json.dumps(event)) < 600
+
+
+@pytest.mark.parametrize("recipients", [(), ("node02",), ("node02", "node02.a", "recipients")])
+def test_the_digest_offers_and_recipients_of_a_stored_share_are_read(recipients):
+    """They are read without the rest of the record, so the whole record is compared with them here."""
+    members = tuple(EnsembleMember(EstimatorId("recipients", n), Digest.of(b"%d" % n)) for n in (3, 1, 2))
+    by = Provenance("Org1MSP", ',"recipients":["node03"]', "node", Digest.of(b""), "now", "tx")
+    signed = Signed(Digest.of(b"share"), "ab", by)
+    record = ShareRecord("p", "node01", 7, "Org1MSP", 1, members, (members[0].id,), recipients, signed)
+    found = OfferedShare.read(encode(record))
+    assert found.digest == str(signed.payload_digest)
+    assert [*found.offers.items()] == [(str(member.id), str(member.digest)) for member in members]
+    assert found.recipients == recipients
+    names = ("node02", "node02.a", "recipients", "node0", "node03", "ode02", "")
+    assert [name for name in names if found.is_for(name)] == [*recipients]
 
 
 def test_a_share_writes_each_tree_once_and_one_slot_per_neighbour(federation, node):

@@ -111,6 +111,7 @@ def calls(federation):
             "Access": (process, "node01"),
             "AccessHistory": (process, "node01"),
             "Uses": (process, estimator),
+            "Unpublished": (process, ["node01", "node02"]),
         },
     }
 

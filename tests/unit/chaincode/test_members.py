@@ -220,9 +220,8 @@ def test_h8_a_process_whose_nodes_are_done_is_completed_and_not_aborted():
     federation.admin1.submit(HERE, "Abort", P, "early vote")
     federation.play(0)
     assert federation.admin2.code(HERE, "Abort", P, "nobody shall have a model") == "PROCESS_FINISHED"
-    federation.players["node01"].publish()
+    federation.publish_all()
     assert federation.admin1.submit(HERE, "Complete", P)["status"] == "completed"
-    federation.players["node03"].publish()
 
 
 def test_h9_abort_takes_a_majority_and_one_vote_each(consortium):

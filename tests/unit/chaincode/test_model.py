@@ -134,6 +134,8 @@ def test_c14_not_after_the_process_was_aborted():
 
 
 def test_a_model_may_follow_the_end_of_the_process(federation, node):
+    federation.publish_all("node02", "node03", "node04")
+    federation.scientist1.submit(MODEL, "PublishFor", federation.process, "node01")
     federation.scientist1.submit("orchestration", "Complete", federation.process)
     assert node.publish()["iteration"] == 1
 

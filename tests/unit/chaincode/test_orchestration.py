@@ -647,6 +647,7 @@ def test_composite_process_runs_a_single_step_and_then_an_iterative_one():
         federation.play(iteration)
     shared = federation.auditor1.evaluate(EXECUTION, "Slots", P, "node01")["items"]
     assert {slot["sender"] for slot in shared} == {"node02", "node04"}
+    federation.publish_all()
     federation.nodes["node01"].submit("orchestration", "Complete", P)
     assert status(federation)["status"] == "completed"
 

@@ -6,7 +6,18 @@ import pytest
 from support.memory.ledger import POLICY_FAILURE, InvalidatedError, Ledger
 
 from chaincode.probe import Probe
-from chaincode.shim import Endorsement, MisuseError, all_of, n_of, peer_of, wire
+from chaincode.shim import (
+    Context,
+    Contract,
+    Endorsement,
+    MisuseError,
+    PeerError,
+    all_of,
+    n_of,
+    peer_of,
+    submit,
+    wire,
+)  # fmt: skip
 
 M = wire.Message
 OWN, OTHERS = "Org1MSP", ("Org2MSP", "Org3MSP")
@@ -184,3 +195,25 @@ class Both(Probe):
     def put_first(self, ctx):
         ctx.put("k", b"v")
         list(ctx.private("pair").range("", ""))
+
+
+class Counting(Contract):
+    """Writes what another chaincode has read: the shim refuses that within one chaincode, the peer in any."""
+
+    name = "counting"
+
+    @submit
+    def take(self, ctx: Context, function: str, arguments: list[str]) -> None:
+        """Keep the probe's answer."""
+        ctx.put("answer", ctx.invoke("probe", [function, *arguments]))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [("range_page", ["a", "z", "5"]), ("range_private", ["pair", "a", "z"])]
+)
+def test_nothing_is_written_after_a_read_that_cannot_be_checked_at_commit(
+    channel, alice, function, arguments
+):
+    channel.contracts["counting"] = Counting()
+    with pytest.raises(PeerError, match="already performed"):
+        alice.submit("counting", "take", function, arguments)

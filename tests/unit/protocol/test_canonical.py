@@ -125,6 +125,23 @@ def test_brackets_in_text_are_not_nesting():
     assert canonical.decode(canonical.encode(record)) == record
 
 
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (b"]" * 4 + b"[" * 20, "RECORD_SYNTAX"),
+        (b"]" * 4 + b"[" * 21, "RECORD_DEPTH"),
+        (b"[}" * 50, "RECORD_SYNTAX"),
+        (b"[" * 17, "RECORD_DEPTH"),
+        (b'["' + b"[" * 17, "RECORD_SYNTAX"),
+        (b'["",' + b"[" * 16, "RECORD_DEPTH"),
+        (b'["\\"' + b"[" * 17, "RECORD_SYNTAX"),
+        (b'["\\\\",' + b"[" * 16, "RECORD_DEPTH"),
+    ],
+)
+def test_nesting_is_counted_outside_of_text_whatever_the_brackets_do(raw, code):
+    assert refusal_of(canonical.decode, raw) == code
+
+
 @pytest.mark.parametrize("unit", [b"[", b'{"a":', b"[{"])
 def test_nesting_bomb_is_refused_quickly_whatever_the_stack(unit, processor_seconds):
     bomb = unit * (canonical.MAX_BYTES // len(unit))

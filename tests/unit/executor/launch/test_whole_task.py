@@ -219,7 +219,9 @@ def test_f12_a_container_that_ends_without_a_result_closes_its_task_with_the_cau
         assert f"67: {LearnerExit.meaning_of(67)}" in told
 
 
-@pytest.mark.parametrize("code", ["PROCESS_UNFINISHED", "LIFECYCLE_TRANSITION", "LEDGER_CONFLICT"])
+@pytest.mark.parametrize(
+    "code", ["PROCESS_UNFINISHED", "PROCESS_UNPUBLISHED", "LIFECYCLE_TRANSITION", "LEDGER_CONFLICT"]
+)
 def test_a_node_that_is_done_before_the_others_or_with_them_leaves_the_end_to_them(code: str) -> None:
     assert complete_process(refusing(error_from(code, "not now", "")), lambda _: None) == "running"
 

@@ -1,0 +1,132 @@
+"""Reading models: records, trees, lists, who may read them, and which of a process are there."""
+
+from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, read
+from chaincode.common.calls import model_context, shared_estimators
+from chaincode.common.records import parse
+from chaincode.common.trees import read_trees
+from chaincode.model import access
+from chaincode.shim import Context, RefusalError, evaluate
+from protocol.errors import StateError
+from protocol.identifiers import EstimatorId, parse_process
+from protocol.ledger import keys
+from protocol.ledger.common import MAX_PAGE, History, Page
+from protocol.ledger.estimators import SharedEstimator
+from protocol.ledger.models import (
+    AccessRecord,
+    MemberRecord,
+    ModelBrief,
+    ModelMembers,
+    ModelRecord,
+    ModelTrees,
+    ModelUses,
+    Unpublished,
+)
+
+
+class ModelQueries(LedgerContract):
+    """What anyone on the channel may ask, and what those may read who have access."""
+
+    @evaluate
+    def get(self, ctx: Context, process: str, node: str) -> ModelRecord:
+        """Return a model without its trees; refused without access."""
+        access.need_access(ctx, process, node)
+        return _model(ctx, process, node)
+
+    @evaluate
+    def trees(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, first: int = 0, count: int = 100, used_by: str = ""
+    ) -> ModelTrees:
+        """Return trees of a model in base64, in the model's order, `count` of them from `first` on.
+
+        `used_by` names a running process that started from this model: who had access to it at the start
+        keeps it for that process, whatever is revoked later.
+        """
+        access.need_access(ctx, process, node, used_by)
+        if first < 0 or not 1 <= count <= MAX_PAGE:
+            raise RefusalError("BAD_ARGUMENT", f"first is from 0 on and count from 1 to {MAX_PAGE}")
+        model = _model(ctx, process, node)
+        ids = [member.id for member in model.estimators[first : first + count]]
+        return ModelTrees(_trees(ctx, model, ids), len(model.estimators))
+
+    @evaluate
+    def members(self, ctx: Context, process: str, node: str) -> ModelMembers:
+        """Return the ids and digests of a model's estimators; refused without access."""
+        access.need_access(ctx, process, node)
+        model = _model(ctx, process, node)
+        return ModelMembers(process, node, model.digest, model.estimators, len(model.missing or ()))
+
+    @evaluate
+    def unpublished(self, ctx: Context, process: str, nodes: list[str]) -> Unpublished:
+        """Return those of these nodes of a process that have no model; orchestration reads it."""
+        found = ctx.get_many([keys.model(process, node) for node in nodes])
+        return Unpublished(tuple(node for node, raw in zip(nodes, found, strict=True) if raw is None))
+
+    @evaluate
+    def list(
+        self, ctx: Context, process: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[ModelBrief]:
+        """List models, all or those of one process, in brief: that a model exists is no secret."""
+        prefix = ("model", parse_process(process)) if process else ("model",)
+        return page(ctx, prefix, size, bookmark, ModelRecord, _brief)
+
+    @evaluate
+    def access(self, ctx: Context, process: str, node: str) -> AccessRecord:
+        """Return who may read a model, since when, and until when."""
+        return access.find_access(ctx, process, node)
+
+    @evaluate
+    def access_history(
+        self, ctx: Context, process: str, node: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> History[AccessRecord]:
+        """List the changes of a model's access, newest first; `change` in each value says what was done."""
+        access.find_access(ctx, process, node)
+        return history_page(ctx, keys.access(process, node), size, bookmark, AccessRecord)
+
+    @evaluate
+    def uses(self, ctx: Context, process: str, estimator: str) -> ModelUses:
+        """Return the nodes whose published models hold an estimator."""
+        wanted = EstimatorId.parse(estimator)
+        parts = (parse_process(process), wanted.creator, keys.counter_text(wanted.counter))
+        return ModelUses(tuple(parse(item.value, MemberRecord).node for item in ctx.partial("member", parts)))
+
+
+def _model(ctx: Context, process: str, node: str) -> ModelRecord:
+    record = read(ctx, keys.model(process, node), ModelRecord)
+    if record is None:
+        raise StateError("MODEL_UNKNOWN", f"{node} has published no model of {process}")
+    return record
+
+
+def _brief(record: ModelRecord) -> ModelBrief:
+    return ModelBrief(
+        record.process,
+        record.node,
+        record.owner,
+        record.iteration,
+        record.digest,
+        record.published,
+        len(record.estimators),
+    )
+
+
+def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[SharedEstimator, ...]:
+    """Read the trees where they are: with the model, or with the execution record."""
+    missing = set(model.missing or ())
+    lacking = [estimator_id for estimator_id in ids if estimator_id in missing]
+    if lacking:
+        raise StateError("MODEL_INCOMPLETE", f"{model.node} has not sent {lacking[0]}, which it never shared")
+    stored = set(model.stored)
+    kept = [estimator_id for estimator_id in ids if estimator_id in stored]
+    shared = [estimator_id for estimator_id in ids if estimator_id not in stored]
+    found: dict[EstimatorId, SharedEstimator] = {}
+    if shared:
+        answer = shared_estimators(ctx, model.process, shared)
+        found = {estimator.id: estimator for estimator in answer.estimators}
+    if kept:
+        collection = model_context(ctx, model.process).collection
+        records = read_trees(ctx, [keys.tree(model.process, id_, model.node) for id_ in kept], collection)
+        found |= {record.id: record.shared for record in records if record is not None}
+    gone = [str(estimator_id) for estimator_id in ids if estimator_id not in found]
+    if gone:
+        raise StateError("TREES_GONE", f"{len(gone)} trees are no longer kept, from {gone[0]} on")
+    return tuple(found[estimator_id] for estimator_id in ids)
