@@ -6,7 +6,7 @@ import click
 
 from executor.exits import json_option, reported
 from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
-from executor.experiment.workloads import ieee_cis
+from executor.experiment.workloads import ieee_cis, shuttle
 from executor.output import Progress, answer, note
 
 
@@ -16,6 +16,7 @@ def experiment() -> None:
 
 
 experiment.add_command(ieee_cis)
+experiment.add_command(shuttle)
 
 
 @experiment.command()
