@@ -7,7 +7,7 @@ import click
 from executor.exits import json_option, reported
 from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
 from executor.experiment.privacy import privacy
-from executor.experiment.workloads import ieee_cis
+from executor.experiment.workloads import ieee_cis, shuttle
 from executor.output import Progress, answer, note
 
 
@@ -18,6 +18,7 @@ def experiment() -> None:
 
 experiment.add_command(ieee_cis)
 experiment.add_command(privacy)
+experiment.add_command(shuttle)
 
 
 @experiment.command()

@@ -1,4 +1,4 @@
-"""`executor experiment ieee-cis`: data other than the paper's, fetched by hash, with goals of its own."""
+"""`executor experiment ieee-cis` and `shuttle`: data other than the paper's, fetched by hash."""
 
 from pathlib import Path
 
@@ -48,3 +48,28 @@ def ieee_cis(
     ieee_page.write_ieee(result, out, docs)
     shown = ieee_page.ieee_json(result)
     answer(shown, lambda: ieee_page.ieee_text(result), as_json=as_json, indent=2)
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Your own copy of Shuttle.rda, checked by the same hash as the one that is fetched.",
+)
+@seeds_option(1)
+@jobs_option
+@json_option
+@docs_option
+@reported
+def shuttle(*, data: Path | None, seeds: int, jobs: int, as_json: bool, docs: Path | None) -> None:
+    """Run both kinds of estimators on a small data set: alone, joined, and under attack, in seconds."""
+    from experiments import shuttle  # noqa: PLC0415 - as above
+    from experiments.engine import pieces  # noqa: PLC0415
+    from experiments.shuttle_data import load_shuttle  # noqa: PLC0415
+
+    parts = shuttle.parts(load_shuttle(data, note))
+    with Progress(pieces(parts, seeds, shuttle.cases())) as progress:
+        result = shuttle.run_shuttle(parts, range(seeds), progress.advance, jobs=jobs)
+    shuttle.write_shuttle(result, docs)
+    shown = shuttle.shuttle_json(result)
+    answer(shown, lambda: shuttle.shuttle_grid(result).text(), as_json=as_json, indent=2)
