@@ -13,6 +13,7 @@ from executor.audit.replay import (
     challenges,
     models,
     rebuilds,
+    requests,
     results,
     selection,
     shares,
@@ -35,6 +36,7 @@ SENTENCES = {
     **selection.SENTENCES,
     **results.SENTENCES,
     **models.SENTENCES,
+    **requests.SENTENCES,
     **challenges.SENTENCES,
     **rebuilds.SENTENCES,
 }
@@ -48,6 +50,7 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     selection.RULES,
     results.RULES,
     models.RULES,
+    requests.RULES,
     challenges.RULES,
     rebuilds.RULES,
 )
