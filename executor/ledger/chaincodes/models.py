@@ -59,7 +59,7 @@ class Models(Proxy):
 
     def catalogue(self, process: str = "") -> Iterator[CatalogueEntry]:
         """Iterate over all models, or over those of one process, with the terms of a request."""
-        return self._items(CatalogueEntry, "Catalogue", process)
+        return self._agreed_items(CatalogueEntry, "Catalogue", process)
 
     def requests(self, process: str, node: str = "") -> Iterator[RequestStatus]:
         """Iterate over the requests for models of a process, or for one of them, with the votes on each."""
