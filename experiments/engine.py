@@ -3,8 +3,10 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from experiments.data import Floats
@@ -168,7 +170,7 @@ class Engine:
 class TreeScores:
     """P(anomalous) of every test row under every tree met so far."""
 
-    def __init__(self, X: Floats) -> None:
+    def __init__(self, X: npt.NDArray[np.floating[Any]]) -> None:
         self.X = np.ascontiguousarray(X, dtype=np.float32)
         self.known: dict[Content, Floats] = {}
 

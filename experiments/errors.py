@@ -16,7 +16,7 @@ class ReproductionError(AttestreeError):
     """The paper's split does not come out as the paper has it."""
 
 
-_COPY = "Give your own copy of creditcard.csv with --data FILE."
+_COPY = "Give your own copy of {name} with --data FILE."
 
 define(
     SourceError,

@@ -32,13 +32,22 @@ SCHEDULES = ("synchronous", "asynchronous")
 
 @dataclass(frozen=True)
 class Member:
-    """A node of the federation: its private rows, its parameters, when it takes part, whether hostile."""
+    """A node of the federation: its private rows, its parameters, when it takes part, whether hostile.
+
+    `later` has the rows of its second iteration and of those after it, for a node that learns from what
+    happened since; the last stay for all that follow.
+    """
 
     rows: Rows
     parameters: Parameters = Defaults
     joins: int = 0
     leaves: int | None = None
     attack: str | None = None
+    later: tuple[Rows, ...] = ()
+
+    def rows_in(self, iteration: int) -> Rows:
+        """Return what the node has in one of its iterations."""
+        return (self.rows, *self.later)[min(iteration, len(self.later))]
 
     def among(self, membership: Membership) -> "Member":
         """Return the member with its defence counting on these organisations."""
@@ -150,7 +159,7 @@ class _Federation:
             for done in range(sum(member.active(iteration) for iteration in range(iterations))):
                 task = replace(first, iteration=done, first_counter=done * first.n_new)
                 if member.attack != attacks.SHADOW:
-                    yield member.rows, task, member.attack
+                    yield member.rows_in(done), task, member.attack
 
     def run_iteration(self, iteration: int) -> None:
         for action in (self.fit, self.share, self.get):
@@ -179,15 +188,16 @@ class _Federation:
 
     def fit(self, node: str, iteration: int) -> None:  # noqa: ARG002
         member, state = self.members[node], self.simulation.states[node]
-        task = actions.fit_task(state, member.rows, member.parameters)
+        rows = member.rows_in(state.iteration)
+        task = actions.fit_task(state, rows, member.parameters)
         if member.attack == attacks.SHADOW:
             # It copies what it sees, so that no cache can hold it.
-            fitted = attacks.fit(member.attack, member.rows, task, self.seen(node))
+            fitted = attacks.fit(member.attack, rows, task, self.seen(node))
         else:
-            fitted = self.cache.fit(member.rows, task, member.attack)
+            fitted = self.cache.fit(rows, task, member.attack)
         if member.attack is not None:
             self.created[node] += fitted
-        self.simulation.states[node] = actions.fit(state, member.rows, member.parameters, fitted)
+        self.simulation.states[node] = actions.fit(state, rows, member.parameters, fitted)
 
     def seen(self, node: str) -> list[Estimator]:
         """Return what honest neighbours last offered a hostile node, best of each first."""
@@ -199,7 +209,7 @@ class _Federation:
     def share(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]
         if member.attack is None:
-            offered = actions.share(state, member.parameters, member.rows)
+            offered = actions.share(state, member.parameters, member.rows_in(state.iteration))
         else:
             offered = attacks.share(state, self.created[node], member.parameters.n_share)
         recipients = self.topology.neighbours(node, iteration, self.active(iteration))
@@ -211,7 +221,8 @@ class _Federation:
 
     def get(self, node: str, iteration: int) -> None:
         member, state = self.members[node], self.simulation.states[node]
-        state = actions.get(state, self.registries[node].slots(), member.parameters, member.rows)
+        rows = member.rows_in(state.iteration)
+        state = actions.get(state, self.registries[node].slots(), member.parameters, rows)
         self.simulation.states[node] = state
         record = NodeIteration(node, iteration, self.offered[node], state.ensemble, state.refusals)
         self.simulation.records.append(record)

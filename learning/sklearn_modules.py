@@ -11,6 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -27,12 +28,16 @@ EMPTY = {
     "sklearn.utils.validation": ("check_random_state",),
 }
 """The packages that stand empty, with what the compiled modules take from them and our trees never call."""
+_LOADING = Lock()
 
 
 def load_alone() -> bool:
     """Load the compiled modules alone; False if other versions are installed, or more is loaded already."""
-    if TREE in sys.modules:
-        return True
+    with _LOADING:
+        return TREE in sys.modules or _load()
+
+
+def _load() -> bool:
     folders = {package: _installed(package) for package in TESTED}
     if not EMPTY.keys().isdisjoint(sys.modules) or None in folders.values():
         return False

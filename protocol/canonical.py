@@ -52,13 +52,7 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
     _check_nesting(raw)
     try:
         text = raw.decode()
-        record: Record = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_no_float,
-            parse_constant=_no_float,
-        )
+        record: Record = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         raise EncodingError("RECORD_TEXT", f"byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -183,3 +177,8 @@ def _integer(text: str) -> int:
 
 def _no_float(text: str) -> None:
     raise EncodingError("RECORD_FLOAT", f"{text[:40]} is not written as a number")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_no_float, parse_constant=_no_float
+)

@@ -1,7 +1,7 @@
 """What no audit of a ledger can prove, in plain sentences, and who would have to act together to lie."""
 
 from executor.audit.chain import Chain
-from executor.audit.fabric.ordering import Ordering
+from executor.audit.fabric.orderers import Ordering
 
 ALWAYS = (
     "That a task really ran in its container: whoever holds a node's key and its host can sign trees made"

@@ -49,7 +49,7 @@ QUICK = Instance(nodes=4, iterations=2)
 
 
 @dataclass(frozen=True)
-class Difference:
+class Deviation:
     """A place at which chain and simulator are not the same."""
 
     topology: str
@@ -64,7 +64,7 @@ class LedgerRun:
     split: Split
     processes: dict[str, str] = field(default_factory=dict)
     runs: dict[str, RunOutcome] = field(default_factory=dict)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[Deviation] = field(default_factory=list)
     compared: int = 0
     audited: bool = False
     tasks: list[dict[str, Any]] = field(default_factory=list)
@@ -165,7 +165,7 @@ class PaperOnLedger:
             there = chain.get((record.node, record.iteration))
             result.compared += 1
             if there is None or there.ensemble_digest != here:
-                result.differences.append(Difference(case.topology, record.node, record.iteration))
+                result.differences.append(Deviation(case.topology, record.node, record.iteration))
         shares = tuple(int(found.metrics["share_bytes"]) for found in chain.values() if found.share)
         refused = sum(len(slot.refused) for found in chain.values() for slot in found.slots)
         result.runs[case.topology] = self.engine.measure(case, ensembles, shares, refused)

@@ -10,7 +10,7 @@ import click
 
 from executor.errors import OptionError, UsageError
 from executor.exits import json_option, reported
-from executor.experiment.commands import data_option, jobs_option, out_option, seeds_option
+from executor.experiment.options import data_option, jobs_option, out_option, seeds_option
 from executor.output import Progress, answer, note
 from learning.errors import ParameterError
 

@@ -10,7 +10,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.model.export import schema_of, spec_option
-from executor.model.options import digest_option
+from executor.model.options import digest_option, model_option
 from executor.model.predict import model_of
 from executor.output import answer, table
 
@@ -36,12 +36,7 @@ BACKGROUND = 100
 @click.option("--label", default="Class", show_default=True, help="The label column of the process.")
 @click.option("--drop", multiple=True, help="A column of DATA that is not a feature.")
 @spec_option
-@click.option(
-    "--model",
-    "file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="An exported model.json to explain; the ledger confirms it, or --digest does.",
-)
+@model_option
 @digest_option
 @json_option
 @caller_options("data-scientist", unless="digest")

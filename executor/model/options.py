@@ -1,7 +1,15 @@
 """Options that several commands about models have."""
 
+from pathlib import Path
+
 import click
 
+model_option = click.option(
+    "--model",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="An exported model.json instead of the ledger's; the ledger confirms it, or --digest does.",
+)
 digest_option = click.option(
     "--digest",
     metavar="SHA256",

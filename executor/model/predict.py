@@ -13,7 +13,7 @@ from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.model.export import schema_of, spec_option
-from executor.model.options import digest_option
+from executor.model.options import digest_option, model_option
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 @spec_option
 @click.option("--keep", multiple=True, help="A column of DATA to carry into the result, such as an id.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Another threshold than the process's.")
-@click.option(
-    "--model",
-    "file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="An exported model.json to score with; the ledger confirms it, or --digest does.",
-)
+@model_option
 @digest_option
 @json_option
 @caller_options("data-scientist", unless="digest")

@@ -2,9 +2,6 @@
 
 import os
 import secrets
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from executor.launch.broker import BrokerServer
 from executor.launch.task_run import READABLE
 from executor.network import Network
 from executor.replay.evidence import Evidence
+from executor.replay.folder import labels_of, private_folder
 from executor.replay.recorded import Recorded
 from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
 from executor.sandbox.profile import Limits, Profile
@@ -80,7 +78,7 @@ class ReplaySettings:
 
 def run_again(settings: ReplaySettings, recorded: Recorded, evidence: Evidence) -> ReplayedTask:
     """Open the evidence, run the task, and return what came out."""
-    with private_folder(settings.network) as folder:
+    with private_folder(settings.client, settings.network) as folder:
         dataset = evidence.opened(recorded, folder)
         local = obtain(settings.client, recorded.image, network=settings.network)
         has_state = evidence.state is not None
@@ -94,14 +92,6 @@ def run_again(settings: ReplaySettings, recorded: Recorded, evidence: Evidence) 
     return verbs
 
 
-@contextmanager
-def private_folder(network: Network) -> Iterator[Path]:
-    """Give a directory that nobody else can look into, where the engine finds what it mounts."""
-    network.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="replay-", dir=network.state) as folder:
-        yield Path(folder)
-
-
 def _lay_out(folder: Path, dataset: Dataset, evidence: Evidence) -> None:
     for name, content in (("rows", dataset.table.to_bytes()), ("state", evidence.state)):
         if content is not None:
@@ -113,9 +103,7 @@ def _run(
     settings: ReplaySettings, profile: Profile, folder: Path, verbs: ReplayedTask, key: bytearray
 ) -> Outcome:
     task = verbs.recorded.id
-    labels = {
-        "attestree.network": settings.network.project,
-        "attestree.role": "replay",
+    labels = labels_of(settings.network, folder) | {
         "attestree.process": task.process,
         "attestree.node": task.node,
     }

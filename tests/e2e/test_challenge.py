@@ -12,6 +12,9 @@ from support.launching import SMALL, caught_up, launched, ledger, nothing_is_lef
 
 from executor.data import load
 from executor.launch.source import DataSource, remember
+from executor.network import Network
+from executor.replay.folder import LABEL, labels_of
+from executor.sandbox.container import LABEL as SANDBOX
 from learning.fit import FitOptions, FitTask, fit
 from learning.rows import Rows
 from protocol.digest import Digest
@@ -132,6 +135,20 @@ def test_h17_a_run_gives_the_same_again_before_its_owner_and_before_an_auditor(
     assert found["result"] == str(recorded.outcome.signed.payload_digest)
     assert settle(task, "org2", "org1", tmp_path / "evidence")["verdict"] == "same"
     nothing_is_left(docker_client, process, HONEST, "org2")
+
+
+def test_rows_and_container_of_a_replay_that_was_killed_are_removed_by_the_next(
+    process: str, docker_client: DockerClient, learner_id: Digest
+) -> None:
+    network = Network.load()
+    folder = network.state / "replay-killed"
+    folder.mkdir()
+    (folder / "rows").write_text("private")
+    labels = labels_of(network, folder) | {SANDBOX: "-"}
+    docker_client.api.create_container(str(learner_id), labels=labels)
+    done("replay", "--task", f"{process}/{HONEST}/0", organisation="org2", identity="auditor")
+    assert not folder.exists()
+    assert not docker_client.containers.list(all=True, filters={"label": f"{LABEL}={folder.name}"})
 
 
 def test_h17_other_data_than_were_committed_to_open_nothing(process: str, rows: Path) -> None:

@@ -18,7 +18,7 @@ from executor.audit.fabric.messages import (
     msp_config,
     parse,
 )
-from executor.audit.fabric.ordering import Ordering
+from executor.audit.fabric.orderers import Ordering
 from executor.audit.fabric.organisation import Members, Organisation
 from executor.audit.fabric.policy import MAX_DEPTH, Policies, Signed, signers
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
+from types import NoneType
 from typing import Any
 
 from executor.audit.chain import Committed
@@ -145,7 +146,9 @@ def _author(said: Provenance) -> bytes:
 
 def _mentions(value: Any) -> list[Provenance]:
     """Return every provenance within a record."""
-    if isinstance(value, Provenance | ReasonedProvenance):
+    if type(value) in _PLAIN:
+        return []
+    if isinstance(value, (Provenance, ReasonedProvenance)):
         return [value]
     if isinstance(value, dict):
         return [found for item in value.values() for found in _mentions(item)]
@@ -155,6 +158,10 @@ def _mentions(value: Any) -> list[Provenance]:
         kind: type = type(value)
         return [found for name in _names(kind) for found in _mentions(getattr(value, name))]
     return []
+
+
+_PLAIN = frozenset((str, int, bool, NoneType, Digest))
+"""Most of a record, which mentions nobody."""
 
 
 @cache

@@ -1,7 +1,7 @@
 """A channel whose orderers are dealt out to the organisations: by Raft, and by BFT with a quorum."""
 
 from executor.audit.fabric import messages as m
-from executor.audit.fabric.ordering import BFT
+from executor.audit.fabric.orderers import BFT
 from support.memory.blocks import Recorder, _config, _set, authority, sign_block
 
 ORGANISATIONS = ("Org1MSP", "Org2MSP", "Org3MSP", "Org4MSP")

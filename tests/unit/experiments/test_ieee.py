@@ -1,0 +1,117 @@
+"""The experiment on card transactions: what alerts are worth, drift, and what is reported."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import ieee_page
+from experiments.alerts import REVIEW, cost_of_none, daily_alerts, measure_alerts, recall_at
+from experiments.drift import DriftCase, DriftEngine
+from experiments.ieee import FOREST, IeeeResult, pieces, run_ieee
+from experiments.transactions import Transactions
+from experiments.windows import DAY, AlertTest, WindowedSplit, windowed
+from learning.fit_options import FitOptions
+from learning.parameters import Parameters
+from learning.robust import HomeCheck
+
+SMALL = Parameters(
+    n_new=1, n_share=1, fit=FitOptions("balanced", max_depth=2), home_check=HomeCheck(0.5, 0.2)
+)
+
+
+def alert_test(y: list[int], day: list[int], amount: list[float]) -> AlertTest:
+    columns = np.array(amount, np.float32)
+    return AlertTest(columns[:, None], np.array(y, np.int8), np.array(day), columns)
+
+
+def test_a_budget_is_of_each_day_and_equal_scores_go_to_the_earlier_rows() -> None:
+    day = np.array([1, 1, 1, 1, 2, 2, 3])
+    scores = np.array([0.2, 0.9, 0.9, 0.9, 0.1, 0.0, 0.0])
+    assert daily_alerts(day, scores, 2).tolist() == [False, True, True, False, True, False, False]
+
+
+def test_cost_is_what_was_missed_and_what_was_looked_into() -> None:
+    test = alert_test([1, 0, 1, 0], [1, 1, 2, 2], [100.0, 5.0, 40.0, 7.0])
+    found = measure_alerts(test, np.array([0.9, 0.1, 0.1, 0.8]), budget=1)
+    assert found.precision_at_budget == 0.5
+    assert found.cost == (40.0 + 2 * REVIEW) / 2
+    assert cost_of_none(test) == 70.0
+    assert measure_alerts(test, np.zeros(4), budget=1).cost == 70.0
+
+
+def test_recall_is_the_most_that_some_threshold_has_with_that_precision() -> None:
+    test = alert_test([1, 0, 1, 0, 0, 1], [1] * 6, [1.0] * 6)
+    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
+    assert recall_at(test, scores, 0.9) == pytest.approx(1 / 3)
+    assert recall_at(test, scores, 0.6) == pytest.approx(2 / 3)
+    assert recall_at(test, scores, 0.5) == 1.0
+    assert recall_at(test, -scores, 0.9) == pytest.approx(1 / 3)
+    assert recall_at(alert_test([0, 1], [1, 1], [1.0, 1.0]), np.array([1.0, 0.0]), 0.9) == 0.0
+
+
+def drifting(nodes: int) -> WindowedSplit:
+    """The column that tells frauds is another one in every window."""
+    rng = np.random.default_rng(0)
+    seconds = np.tile(np.arange(200) * DAY // 4, nodes)
+    y = (np.arange(200 * nodes) % 4 == 3).astype(np.int8)
+    X = rng.normal(0, 0.1, (len(y), 5)).astype(np.float32)
+    window = np.minimum(np.tile(np.arange(200), nodes) // 40, 3)
+    X[np.arange(len(y)), 1 + window] += y
+    X[:, 0] = 1.0
+    address = np.repeat(np.arange(nodes, dtype=np.float32), 200)
+    table = Transactions(X, y, seconds, address, ("TransactionAmt", "a", "b", "c", "d"))
+    return windowed(table, nodes)
+
+
+def test_each_iteration_learns_from_its_own_window_alone() -> None:
+    whole = Parameters(fit=FitOptions("regressor", max_depth=1), n_new=1, n_share=1, home_check=None)
+    found = DriftEngine(drifting(2), 0, whole).simulate(DriftCase("disconnected"))
+    for ensemble in found.ensembles().values():
+        assert [int(estimator.tree.feature[0]) for estimator in ensemble] == [1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def result() -> IeeeResult:
+    done: list[str] = []
+    found = run_ieee(drifting(20), [0], done.append, quick=True, kinds={FOREST: SMALL})
+    assert 2 * len(done) == pieces(1, quick=True)
+    return found
+
+
+def test_what_is_reported_has_every_way_and_every_goal(result: IeeeResult) -> None:
+    shown = ieee_page.ieee_json(result)
+    ap = shown["ap"]
+    assert isinstance(ap, dict)
+    assert set(ap[FOREST]) == {"alone", "ring", "federated", "pooled"}
+    assert all(0 < value <= 1 for value in ap[FOREST].values())
+    assert len(result.goals()) == 3
+    text = ieee_page.ieee_text(result)
+    assert "3,200 rows with 800 frauds to train on, 800 with 200 to test; seeds run: 1." in text
+    assert "forest, zero" in text
+
+
+def test_hostile_nodes_are_not_measured(result: IeeeResult) -> None:
+    (row,) = [row for row in result.attacks() if row.attack == "zero"]
+    honest = [place for place in range(20) if not 5 <= place <= 9]
+    assert row.ap == pytest.approx(result.runs[FOREST, "zero"][0][honest, 0].mean())
+    assert row.clean_ap == pytest.approx(result.runs[FOREST, "federated"][0][honest, 0].mean())
+
+
+def test_h16_trees_that_say_normal_find_no_room_under_the_home_check() -> None:
+    engine = DriftEngine(drifting(20), 0, SMALL)
+    found = engine.simulate(DriftCase("full", "zero", (5, 6, 7, 8, 9)))
+    hostile = {f"node0{place}" for place in range(5, 10)}
+    held = {name: set(ensemble.origins()) for name, ensemble in found.ensembles().items()}
+    assert all(not creators & hostile for name, creators in held.items() if name not in hostile)
+    assert any(len(creators) > 5 for creators in held.values())
+
+
+def test_only_this_part_of_the_page_is_written(result: IeeeResult, tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text("<!-- paper: begin -->\nkept\n<!-- paper: end -->\n")
+    ieee_page.write_ieee(result, tmp_path, tmp_path)
+    text = page.read_text()
+    assert "kept" in text
+    assert "`executor experiment ieee-cis --seeds 1`, seeds 0;" in text
+    assert len((tmp_path / "ieee-cis.csv").read_text().splitlines()) == 1 + 5 * 20 + 1
