@@ -52,7 +52,7 @@ def completed(network: None, tmp_path_factory: pytest.TempPathFactory) -> Player
     return first
 
 
-def test_t5_a_model_is_asked_for_and_given_by_those_who_decide(completed: Player, licence: Path) -> None:
+def test_a_model_is_asked_for_and_given_by_those_who_decide(completed: Player, licence: Path) -> None:
     process, node = completed.process, completed.node
     listed = done("model", "catalogue", process, organisation="org3")["models"]
     (entry,) = (item for item in listed if item["node"] == node)

@@ -80,7 +80,7 @@ def test_the_owner_decides_where_the_process_says_nothing(owned):
     assert outsider.code(MODEL, "Get", owned.process, "node01") == "ACCESS_GRANT"
 
 
-def test_t5_a_majority_grants_against_the_owner(governed):
+def test_a_majority_grants_against_the_owner(governed):
     """Also without the endorsement of the owner's peer: its word is one of three."""
     asked = ask(governed, DIGESTS[6])
     refused = vote(governed, governed.admin1, asked, agrees=False)
@@ -128,7 +128,7 @@ def test_c4_a_member_that_was_shut_out_does_not_vote_for_itself(governed):
     assert governed.admin3.code(*call(governed, asked, True)) == "ACCESS_ORGANISATION"
 
 
-def test_t5_the_owner_grants_nothing_alone_where_others_decide(governed):
+def test_the_owner_grants_nothing_alone_where_others_decide(governed):
     grant = (MODEL, "Grant", governed.process, "node01", ASKER)
     assert governed.admin1.code(*grant) == "GRANT_GOVERNED"
 

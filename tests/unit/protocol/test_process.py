@@ -458,9 +458,7 @@ def test_who_decides_on_models_is_written_where_it_is_not_the_owner_alone():
         ("all", "", "D", "A", 1),
     ],
 )
-def test_t5_who_asks_for_a_model_has_no_say_and_who_left_neither(
-    rule, present, organisation, entitled, quorum
-):
+def test_who_asks_for_a_model_has_no_say_and_who_left_neither(rule, present, organisation, entitled, quorum):
     consent = consent_to_access(ModelAccess(rule), "A", tuple(present), organisation)
     assert (consent.members, consent.quorum) == (tuple(entitled), quorum)
     assert not consent.is_out_of_reach(())

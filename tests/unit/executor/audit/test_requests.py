@@ -16,7 +16,7 @@ from executor.audit.verify import verify_bundle
 from protocol.agreement.consent import Consent
 from protocol.agreement.process import ModelAccess
 
-ONE = changed("steps", 0, "iterations", 1, base=SPEC)
+ONE = changed("steps", 0, "iterations", 1, base=SPEC) | {"nodes": {"node01": "Org1MSP", "node03": "Org2MSP"}}
 P, PLACE = ONE["process"], f"{ONE['process']}~node01~Org3MSP~0000000000"
 
 
@@ -52,7 +52,7 @@ def test_a_decision_by_the_votes_that_it_takes_holds(federation):
     assert wrong(federation) == []
 
 
-def test_t5_a_grant_by_one_vote_where_two_are_needed_is_found(federation, monkeypatch):
+def test_a_grant_by_one_vote_where_two_are_needed_is_found(federation, monkeypatch):
     digest = ask(federation)
     monkeypatch.setattr(Consent, "is_given", lambda consent, agreed: True)
     assert vote(federation, federation.admin1, digest)["request"]["decision"]["granted"] is True
@@ -62,7 +62,7 @@ def test_t5_a_grant_by_one_vote_where_two_are_needed_is_found(federation, monkey
     ]
 
 
-def test_t5_a_grant_by_the_owner_alone_where_others_decide_is_found(federation, monkeypatch):
+def test_a_grant_by_the_owner_alone_where_others_decide_is_found(federation, monkeypatch):
     monkeypatch.setattr(access, "ModelAccess", type("Any", (), {"OWNER": ModelAccess.MAJORITY}))
     federation.admin1.submit(MODEL, "Grant", P, "node01", "Org3MSP")
     assert wrong(federation) == [("access", f"access~{P}~node01 was changed by Org1MSP")]
