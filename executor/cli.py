@@ -17,6 +17,7 @@ COMMANDS = {
     "image": "executor.image.command",
     "judge": "executor.replay.challenge_commands",
     "launch": "executor.launch.command",
+    "logs": "executor.launch.log_command",
     "model": "executor.model.commands",
     "process": "executor.process.commands",
     "replay": "executor.replay.command",

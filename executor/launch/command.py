@@ -1,4 +1,4 @@
-"""`executor launch`: the tasks of a node, or of every node of the organisation on this host."""
+"""`executor launch`: the tasks of a node, of every node of the organisation on this host, or a service."""
 
 import json
 import sys
@@ -12,8 +12,13 @@ from executor.caller import Caller, caller_options
 from executor.engine import engine
 from executor.errors import UsageError
 from executor.exits import OK, exit_code, gravest, json_option, reported
-from executor.launch.nodes import LaunchSettings, NodeReport, launch_nodes, plan_node
+from executor.launch.account import Account
+from executor.launch.log import Event, LaunchLog, LogEntry
+from executor.launch.nodes import LaunchSettings, NodeReport, account_for, launch_nodes, plan_node
+from executor.launch.places import Places, places_of_host
 from executor.launch.plan import TaskPlan
+from executor.launch.serve import check_alone, serve
+from executor.launch.service import READER
 from executor.launch.source import DEFAULT_LABEL, DataSource
 from executor.output import Progress, echo, table
 from executor.sandbox.profile import Limits
@@ -23,12 +28,11 @@ from protocol.identifiers import parse_node, parse_process
 MIB = 1 << 20
 THE_NODE = "the node"
 """Stands for the identity of the node that is launched."""
-READER = "auditor"
-"""Reads the process while it is still open which node to launch."""
 
 
 @click.command()
-@click.option("--process", required=True, help="The process to work for.")
+@click.option("--process", help="The process to work for.")
+@click.option("--follow", is_flag=True, help="Work for every process that was accepted, until stopped.")
 @click.option(
     "--node", help="The node to work for. [default: the identity's, or the organisation's only one]"
 )
@@ -48,6 +52,11 @@ READER = "auditor"
     "--cpus", type=click.FloatRange(0.1), default=1.0, show_default=True, help="CPUs for the learner."
 )
 @click.option(
+    "--tasks",
+    type=click.IntRange(1),
+    help="Tasks at work side by side. [default: all nodes; with --follow as memory and cores allow]",
+)
+@click.option(
     "--runtime", default="", help="The engine's runtime, runsc for example. [default: the engine's]"
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan and the container's profile; change nothing.")
@@ -57,7 +66,8 @@ READER = "auditor"
 def launch(  # noqa: PLR0917 - one per option
     caller: Caller,
     as_json: bool,
-    process: str,
+    process: str | None,
+    follow: bool,
     node: str | None,
     all_local: bool,
     iterations: int | None,
@@ -68,6 +78,7 @@ def launch(  # noqa: PLR0917 - one per option
     timeout: float,
     memory: int,
     cpus: float,
+    tasks: int | None,
     runtime: str,
     dry_run: bool,
 ) -> None:
@@ -75,16 +86,28 @@ def launch(  # noqa: PLR0917 - one per option
 
     The image is compared with the ledger by its SHA-256 before it runs, the task's key is made for this one
     task, and the container has no network. See docs/exit-codes.md for what the exit codes mean.
+
+    With --follow, do so for every node of the organisation on this host and every process that runs, as a
+    service; --json then prints one line for each event. See docs/service.md.
     """
+    limits = Limits(memory_bytes=memory * MIB, cpus=cpus)
+    if follow:
+        check_alone(process, node, all_local, iterations, until_complete, data, drop, dry_run)
+        places = Places(tasks or places_of_host(limits))
+        serve(caller, engine(), LaunchSettings("", None, None, limits, timeout, runtime, places), as_json)
+        return
+    if process is None:
+        raise UsageError("LAUNCH_OPTIONS", "neither --process nor --follow is given", case="neither")
     if iterations is not None and until_complete:
         raise UsageError("LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other")
     settings = LaunchSettings(
         parse_process(process),  # names a directory too, so create nothing for an invalid name
         None if until_complete else iterations or 1,
         None if data is None else DataSource(data, label, drop),
-        Limits(memory_bytes=memory * MIB, cpus=cpus),
+        limits,
         timeout,
         runtime,
+        Places(tasks),
     )
     with StopSignals() as stop:
         nodes = _nodes(caller, process, node, all_local)
@@ -94,7 +117,11 @@ def launch(  # noqa: PLR0917 - one per option
             _print_plans([plan for plan in plans if plan is not None], as_json)
             return
         with Progress() as progress:
-            reports = launch_nodes(caller, client, settings, nodes, partial(_tell, progress), stop)
+            log = LaunchLog(caller.network.state, caller.organisation)
+            account = Account(caller.organisation, process, partial(_tell, progress, log))
+            reports = launch_nodes(caller, client, settings, nodes, account, stop)
+        for report in reports:
+            account_for(report, account)
     _finish(reports, as_json)
 
 
@@ -158,9 +185,12 @@ def _steps(plan: TaskPlan) -> list[str]:
     ]
 
 
-def _tell(progress: Progress, node: str, iteration: int | None, text: str) -> None:
-    place = node if iteration is None else f"{node} iteration {iteration}"
-    progress.say(f"{place}: {text}", node)
+def _tell(progress: Progress, log: LaunchLog, entry: LogEntry) -> None:
+    """Keep what happens, and show each step of a node; how its launch ended is shown when all have."""
+    log.write(entry)
+    if entry.node is not None and entry.event in (Event.NODE_STEP, Event.TASK_DONE):
+        place = entry.node if entry.iteration is None else f"{entry.node} iteration {entry.iteration}"
+        progress.say(f"{place}: {entry.text}", entry.node)
 
 
 def _finish(reports: list[NodeReport], as_json: bool) -> None:

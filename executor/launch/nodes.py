@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from docker import DockerClient
 from executor.caller import Caller
 from executor.data import Dataset
 from executor.errors import IntegrityError, host_failed
+from executor.launch.account import Account
+from executor.launch.places import Places
 from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
 from executor.launch.recovery import check_free, recover
@@ -26,9 +27,8 @@ from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
 from protocol.errors import AttestreeError, StateError
+from protocol.ledger.processes import TaskContext
 
-Tell = Callable[[str, int | None, str], None]
-"""Hears of a node, its iteration and what happens."""
 _AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
 """What the ledger says to a node that left while its task ran: the process may have ended since."""
 
@@ -45,6 +45,8 @@ class LaunchSettings:
     seconds: float
     runtime: str = ""
     """The engine's runtime to run by; empty for the one that it prefers."""
+    places: Places = field(default_factory=Places)
+    """Where tasks work, which a service has for all of its processes together."""
 
 
 @dataclass
@@ -57,6 +59,8 @@ class NodeReport:
     left: int | None = None
     """The iteration from which the node is gone, as its own organisation wanted."""
     error: AttestreeError | None = None
+    context: TaskContext | None = None
+    """What the ledger said of the last task that was tried."""
     beside: list[AttestreeError] = field(default_factory=list)
     """What failed besides: that the error could not be recorded, for example."""
 
@@ -82,23 +86,25 @@ def launch_nodes(  # noqa: PLR0917
     client: DockerClient,
     settings: LaunchSettings,
     nodes: list[str],
-    tell: Tell,
+    account: Account,
     stop: StopSignals,
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
     stopping = threading.Event()
     with stop.noted(), ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
-        asked = [pool.submit(launch_node, caller, client, settings, node, tell, stopping) for node in nodes]
+        asked = [
+            pool.submit(launch_node, caller, client, settings, node, account, stopping) for node in nodes
+        ]
         # In short waits, since nothing wakes this thread: a handler only notes that it was called.
         while wait(asked, PULSE).not_done:
             if stop.asked:
                 stopping.set()
                 for node in nodes:
-                    _kill(caller, client, settings.process, node)
+                    kill_learner(caller, client, settings.process, node)
         return [each.result() for each in asked]
 
 
-def _kill(caller: Caller, client: DockerClient, process: str, node: str) -> None:
+def kill_learner(caller: Caller, client: DockerClient, process: str, node: str) -> None:
     """Kill the node's container, of this executor alone; what fails is tried again a moment later."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
     with contextlib.suppress(AttestreeError, FileNotFoundError):
@@ -110,7 +116,7 @@ def launch_node(  # noqa: PLR0917
     client: DockerClient,
     settings: LaunchSettings,
     node: str,
-    tell: Tell,
+    account: Account,
     stopping: threading.Event,
 ) -> NodeReport:
     """Run a node's tasks until as many are done as were asked for, nothing is left, or one fails."""
@@ -119,7 +125,7 @@ def launch_node(  # noqa: PLR0917
         with _session(caller, client, settings, node, stopping) as session:
             report.beside = session.beside
             try:
-                _run(session, settings, report, caller, tell)
+                _run(session, settings, report, caller, account)
             except StateError as error:
                 report.left = _left(session, error)
                 if report.left is None:
@@ -160,29 +166,35 @@ def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, no
 def _session(
     caller: Caller, client: DockerClient, settings: LaunchSettings, node: str, stopping: threading.Event
 ) -> AbstractContextManager[NodeSession]:
-    return session_of(caller, client, settings.process, node, settings.seconds, stopping)
+    return session_of(caller, client, settings.process, node, settings.seconds, stopping, settings.places)
 
 
 def _run(
-    session: NodeSession, settings: LaunchSettings, report: NodeReport, caller: Caller, tell: Tell
+    session: NodeSession, settings: LaunchSettings, report: NodeReport, caller: Caller, account: Account
 ) -> None:
     node = report.node
+    tell = partial(account.step, node, None)
     session.check_going_on()
-    recover(session, partial(tell, node, None))
+    recover(session, tell)
     task = find_next_task(session)
     dataset = None
     while task is not None and len(report.tasks) != settings.iterations:
         session.check_going_on()
         check_free(session, task.id)
         dataset = dataset or _rows(caller, settings, session.store, node)
-        plan = _planned(session, settings, task, dataset)
-        say = partial(tell, node, task.id.iteration)
-        report.tasks.append(run_task(plan, session, say))
-        say("done")
+        report.context = task.context
+        with settings.places.taken(session.check_going_on):
+            plan = _planned(session, settings, task, dataset)
+            say = partial(account.step, node, task.id.iteration)
+            report.tasks.append(run_task(plan, session, say))
+        account.done(report.tasks[-1])
         task = find_next_task(session)
     if task is None:
-        report.finished = finish(session, partial(tell, node, None))
-        report.left = _gone(session) if report.finished is None else None
+        report.finished = finish(session, tell)
+        if report.finished is not None:
+            session.store.finished()
+        else:
+            report.left = _gone(session)
 
 
 def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dataset: Dataset) -> TaskPlan:
@@ -204,3 +216,13 @@ def _rows(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str)
 def _source(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str) -> DataSource:
     places = caller.network.state / "executor" / caller.organisation / "data"
     return source_of(settings.source, store, places, node)
+
+
+def account_for(report: NodeReport, account: Account, again_in: float | None = None) -> None:
+    """Say how a node's part of a launch ended."""
+    for error in report.failures:
+        account.failed(report.node, error, again_in)
+    if report.left is not None:
+        account.left(report.node, report.left)
+    if report.finished is not None:
+        account.finished(report.node, report.finished["model"], report.finished["process"])

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 
 from executor.launch.plan import TaskPlan
@@ -33,6 +34,8 @@ class TaskRelay:
     store: NodeStore
     seconds: float
     tell: Callable[[str], None]
+    lent: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while neighbours are waited for: others may work meanwhile."""
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
     result: TaskResult | None = field(default=None, init=False)
@@ -107,15 +110,18 @@ class TaskRelay:
             found = self.ledger.execution.offers(self.id)
             if not found.missing:
                 return _by_sender(found.slots)
+            if not waiting:
+                away.enter_context(self.lent())
             if found.missing != waiting:
                 self.tell(f"waiting for {', '.join(found.missing)}")
                 waiting = found.missing
             self.ledger.orchestration.task_context(self.id).check_running()
             return None
 
-        return wait_until(
-            self.ledger, self.id.process, check, self.seconds, "the neighbours", stop=self._stopped
-        )
+        with ExitStack() as away:
+            return wait_until(
+                self.ledger, self.id.process, check, self.seconds, "the neighbours", stop=self._stopped
+            )
 
     def _slots_now(self) -> list[Offer]:
         found = self.ledger.execution.slots(self.id.process, self.id.node)

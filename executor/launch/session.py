@@ -9,6 +9,7 @@ from docker import DockerClient
 
 from executor.caller import Caller
 from executor.errors import TaskError
+from executor.launch.places import Places
 from executor.launch.store import NodeStore
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.network import Network
@@ -36,6 +37,8 @@ class NodeSession:
     """Whose registry is known by its certificate; None where no registry is asked."""
     beside: list[AttestreeError] = field(default_factory=list)
     """What failed while something graver was recorded: told with it, and never instead of it."""
+    places: Places = field(default_factory=Places)
+    """Where tasks work; one that waits for its neighbours lends its own."""
 
     def interrupted(self) -> TaskError | None:
         """Say that the operator wants the executor to end, if that is so."""
@@ -51,13 +54,30 @@ class NodeSession:
 
 @contextmanager
 def session_of(  # noqa: PLR0917
-    caller: Caller, client: DockerClient, process: str, node: str, seconds: float, stopping: threading.Event
+    caller: Caller,
+    client: DockerClient,
+    process: str,
+    node: str,
+    seconds: float,
+    stopping: threading.Event,
+    places: Places,
 ) -> Iterator[NodeSession]:
     """Hold the node on this host and the ledger as the node."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
     with store.locked(), replace(caller, identity=node).ledger() as ledger:
         labels = own_labels(caller, store)
-        yield NodeSession(process, node, ledger, client, store, labels, seconds, stopping, caller.network)
+        yield NodeSession(
+            process,
+            node,
+            ledger,
+            client,
+            store,
+            labels,
+            seconds,
+            stopping,
+            caller.network,
+            places=places,
+        )
 
 
 def own_labels(caller: Caller, store: NodeStore) -> dict[str, str]:

@@ -5,11 +5,13 @@
         salt              32 random bytes that hide the data commitment
         states/<hex>      every state a task left, named by its SHA-256: what a replay starts from
         journal.json      the task that is under way: its key's public half and its container
+        finished          there once the node's model is published: nothing is left to do
         run/              what its container reads
 
 Everything is private to the operator and written whole or not at all.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -25,7 +27,8 @@ from pathlib import Path
 from executor.errors import UsageError
 from executor.user_files import parse_json
 from protocol.digest import Digest
-from protocol.errors import RecordError, StateError
+from protocol.errors import AttestreeError, RecordError, StateError
+from protocol.identifiers import parse_node, parse_process
 
 SALT_BYTES = 32
 
@@ -49,19 +52,14 @@ class NodeStore:
         self.directory = root / "executor" / organisation / process / node
         self._states = self.directory / "states"
         self._journal = self.directory / "journal.json"
+        self._finished = self.directory / "finished"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the node for this executor; the lock falls with the process, however it ends."""
         self._make()
-        with os.fdopen(os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UsageError(
-                    "NODE_BUSY",
-                    f"another executor on this host works for {self.directory.name}",
-                ) from error
+        busy = UsageError("NODE_BUSY", f"another executor on this host works for {self.directory.name}")
+        with held(self.directory / "lock", busy):
             yield
 
     @property
@@ -122,9 +120,44 @@ class NodeStore:
         except (ValueError, TypeError) as error:
             raise RecordError("RECORD_VALUE", f"{self._journal} is damaged: {error}") from error
 
+    @property
+    def has_remains(self) -> bool:
+        """Whether an executor that is gone left a task here that was not ended."""
+        return self._journal.exists() or (self.directory / "run").exists()
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the node's model is known to be published."""
+        return self._finished.exists()
+
+    def finished(self) -> None:
+        """Note that the node's model is published."""
+        self._finished.touch(mode=0o600)
+
     def ended(self) -> None:
         """Forget the task: nothing of it is left to clean."""
         self._journal.unlink(missing_ok=True)
+
+
+def stores_of(root: Path, organisation: str) -> list[NodeStore]:
+    """Return the directories that there are of an organisation's nodes, in any process."""
+    found = []
+    for directory in sorted((root / "executor" / organisation).glob("*/*/")):
+        with contextlib.suppress(AttestreeError):  # another directory than a node's
+            process, node = parse_process(directory.parent.name), parse_node(directory.name)
+            found.append(NodeStore(root, organisation, process, node))
+    return found
+
+
+@contextmanager
+def held(path: Path, busy: UsageError) -> Iterator[None]:
+    """Hold a lock that falls with the process, however it ends; raises `busy` if somebody else has it."""
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise busy from error
+        yield
 
 
 def _host() -> str:

@@ -114,7 +114,7 @@ def _open_and_run(  # noqa: PLR0917
         tell("opening the task")
         profile = canonical.encode(plan.profile.to_record())
         opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
-        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell)
+        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell, session.places.lent)
         try:
             return relay, opened, _run_container(session, relay, directory, key, name)
         except OSError as error:

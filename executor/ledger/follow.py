@@ -43,7 +43,7 @@ class Announcement:
 
 
 class Follower:
-    """Follows a process from a block on; a context manager, because it has a thread per chaincode.
+    """Follows a process, or all of them, from a block on; a context manager, because it has threads.
 
     A stream that is lost is taken up again at the block after the last event seen, so nothing is missed
     however long the peers are away.
@@ -52,7 +52,7 @@ class Follower:
     def __init__(
         self,
         transport: Transport,
-        process: str,
+        process: str | None,
         start: int,
         seconds: float,
         chaincodes: Sequence[str] = CHAINCODES,
@@ -128,8 +128,11 @@ class Follower:
     def _take(self, chaincode: str, event: ChaincodeEvent) -> None:
         with contextlib.suppress(ValueError, RecursionError):
             payload = json.loads(event.payload)
-            if isinstance(payload, dict) and payload.get("process") == self._process:
+            if isinstance(payload, dict) and self._is_followed(payload.get("process")):
                 self._found.put(Announcement(chaincode, event, payload))
+
+    def _is_followed(self, process: object) -> bool:
+        return process == self._process if self._process is not None else isinstance(process, str)
 
 
 def _close(stream: Iterator[ChaincodeEvent]) -> None:

@@ -160,8 +160,9 @@ def digest_of(ensemble: Ensemble) -> Digest:
     return ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in ensemble])
 
 
-def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> str:
+def running(image: str, rows: Path, nodes: Mapping[str, str], *, by: str = "org1", **fields: Any) -> str:
     """Propose a process by a federation file, have every organisation accept it, and start it."""
+    scientist = ledger(by, "data-scientist")
     process = unique("launch")
     file = {"process": process, "nodes": dict(nodes), "image": image, "label": "Class", **SMALL, **fields}
     with tempfile.TemporaryDirectory() as folder:
@@ -169,13 +170,13 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], **fields: Any) -> 
         path.write_text(json.dumps({"schema_from": str(rows.parent / "node01.csv"), "iterations": 1, **file}))
         drafted = load(path).specification
     specification = drafted.pinned(lambda name, version: ledger().images.get(name, version).image.pin)
-    ledger("org1", "data-scientist").orchestration.create(specification.to_dict())
+    scientist.orchestration.create(specification.to_dict())
     organisations = sorted(set(nodes.values()))
     for organisation in organisations:
         reached(process, "proposed", organisation)
         ledger(organisation, "data-scientist").orchestration.accept(process, specification.digest)
     wait_until(ledger(), process, lambda: not ledger().orchestration.status(process).missing or None, 60)
-    ledger("org1", "data-scientist").orchestration.start(process)
+    scientist.orchestration.start(process)
     for organisation in organisations:
         reached(process, "running", organisation)
     return process

@@ -18,6 +18,7 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.launch import command, task_run
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.transport import ChaincodeEvent, ChainInfo
 from executor.network import RAFT
 from executor.sandbox.container import Outcome
 from learner import run as steps
@@ -109,6 +110,37 @@ class OneByOne(MemberTransport):
         with self.lock:
             return super().submit(*arguments, **options)
 
+    def chain_info(self) -> ChainInfo:
+        return ChainInfo(self.member.ledger.blocks, b"")
+
+    def events(self, chaincode: str, start: int, _: float) -> "Announced":
+        return Announced(self.member.ledger, chaincode, start)
+
+
+class Announced:
+    """What a chaincode has announced on the channel in memory, and what it will, until it is closed."""
+
+    def __init__(self, ledger: Any, chaincode: str, start: int) -> None:
+        self.ledger, self.chaincode, self.start = ledger, chaincode, start
+        self.seen, self.closed = 0, threading.Event()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ChaincodeEvent:
+        while not self.closed.is_set():
+            if self.seen == len(self.ledger.events):
+                self.closed.wait(0.02)
+                continue
+            of, name, payload = self.ledger.events[self.seen]
+            self.seen += 1
+            if of == self.chaincode:
+                return ChaincodeEvent(self.start + self.seen, f"tx{self.seen}", name, payload)
+        raise StopIteration
+
+    def close(self) -> None:
+        self.closed.set()
+
 
 @dataclass
 class Host:
@@ -165,10 +197,22 @@ class Host:
         """Start a second process from a published model; from here on it is the host's."""
         initial = {"process": model.process, "node": model.node, "digest": str(model.digest)}
         second = {**specification_of(2), "process": "second", "initial_model": initial}
-        self.federation.process = self.federation.create(second)["process"]
+        self.federation.process = self.agree(second)
+
+    def lay_out(self, *nodes: str) -> None:
+        """Put the rows of nodes where a launch looks for them by itself."""
+        usual = self.state / "executor" / "org1" / "data"
+        usual.mkdir(parents=True, exist_ok=True)
+        for node in nodes:
+            (usual / f"{node}.csv").write_bytes(self.rows(node).read_bytes())
+
+    def agree(self, specification: Any) -> str:
+        """Propose another process, have both organisations accept it, and start it."""
+        process = str(self.federation.create(specification)["process"])
         for caller in (self.federation.admin1, self.federation.admin2):
-            caller.submit("orchestration", "Accept", "second")
-        self.federation.admin1.submit("orchestration", "Start", "second")
+            caller.submit("orchestration", "Accept", process)
+        self.federation.admin1.submit("orchestration", "Start", process)
+        return process
 
     @property
     def data(self) -> tuple[str, str]:

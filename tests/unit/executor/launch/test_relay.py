@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,3 +98,19 @@ def test_get_waits_for_nobody_once_the_learner_is_gone() -> None:
     threading.Thread(target=get.stop).start()
     with pytest.raises(ConnectionAbortedError):
         get.slots()
+
+
+def test_the_place_is_lent_while_neighbours_are_waited_for_and_only_then() -> None:
+    lent: list[str] = []
+
+    @contextmanager
+    def lending() -> Iterator[None]:
+        lent.append("lent")
+        yield
+        lent.append("back")
+
+    for missing in (((),), (("node02", "node04"), ("node04",), ())):
+        made, _ = relay(SlowNeighbours(*missing))
+        made.lent = lending
+        made.slots()
+    assert lent == ["lent", "back"]

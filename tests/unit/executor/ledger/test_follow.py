@@ -233,3 +233,14 @@ def test_a_refusal_ends_the_wait():
     waiter = Waiter(Channel())
     waiter.answer(StateError("PROCESS_NOT_RUNNING", "it was aborted"))
     assert isinstance(waiter.result(), StateError)
+
+
+def test_who_follows_all_processes_hears_of_each_and_of_nothing_odd():
+    channel = Channel()
+    with Follower(channel, None, 10, WAIT, (ORCHESTRATION,)) as follower:
+        stream = channel.stream(ORCHESTRATION)
+        for number, payload in enumerate((b"[]", b'{"process": ["p"]}', b'{"node": "node01"}')):
+            stream.events.put(ChaincodeEvent(11, f"odd{number}", "Odd", payload))
+        stream.events.put(event(12, "p", tx="a"))
+        stream.events.put(event(12, "q", tx="b"))
+        assert [follower.next(WAIT).payload["process"] for _ in range(2)] == ["p", "q"]

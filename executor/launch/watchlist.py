@@ -1,0 +1,51 @@
+"""Which processes to read now: what an event names, at once and soon after, and all now and then."""
+
+from collections.abc import Iterable
+
+from protocol.errors import AttestreeError
+from protocol.identifiers import parse_process
+
+POLL = 60.0
+"""Seconds after which all are read again: an event is one peer's word, and so is that there was none."""
+SETTLED = 2.0
+"""Seconds after an event until its process is read once more: some peers are a block behind the others."""
+
+
+class Watchlist:
+    """What is to be read, and when."""
+
+    def __init__(self) -> None:
+        self._at_once: set[str] = set()
+        self._later: dict[str, float] = {}
+        self._poll_at = 0.0
+
+    def polls(self, now: float) -> bool:
+        """Whether all processes are to be read; they are then left alone for a while."""
+        if now < self._poll_at:
+            return False
+        self._poll_at = now + POLL
+        return True
+
+    def poll_again(self) -> None:
+        """Read all at the next turn: events may have been missed."""
+        self._poll_at = 0.0
+
+    def add(self, processes: Iterable[str]) -> None:
+        """Read these at the next turn."""
+        self._at_once.update(processes)
+
+    def announced(self, process: object, now: float) -> None:
+        """Read what an event names, unless it is no name at all: one peer may have made it up."""
+        try:
+            name = parse_process(str(process))
+        except AttestreeError:
+            return
+        self._at_once.add(name)
+        self._later[name] = now + SETTLED
+
+    def take(self, now: float) -> list[str]:
+        """Return what is to be read now, and strike it off."""
+        due = self._at_once | {name for name, at in self._later.items() if at <= now}
+        self._at_once = set()
+        self._later = {name: at for name, at in self._later.items() if at > now}
+        return sorted(due)

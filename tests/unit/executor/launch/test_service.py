@@ -1,0 +1,265 @@
+"""The service on the channel in memory: what it finds, tries again and leaves alone, and how it ends."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.memory.launches import IMAGE, Host, LearnerContainer, OneByOne, at_host, fresh, specification_of
+from support.memory.scenario import DIGESTS
+
+from executor.caller import Caller
+from executor.cli import main
+from executor.errors import UsageError
+from executor.exits import USAGE
+from executor.launch import nodes, patience, service, task_run
+from executor.launch.log import Event, LaunchLog, LogEntry
+from executor.launch.nodes import LaunchSettings
+from executor.launch.places import Places
+from executor.launch.service import Service
+from executor.launch.store import NodeStore, held
+from executor.ledger.errors import PhaseError
+from executor.network import Network
+from executor.sandbox.container import Outcome
+from executor.sandbox.profile import Limits
+from executor.stop import StopSignals
+from protocol.task.opening import TaskId
+
+Heard = Callable[[LogEntry], bool]
+
+
+@pytest.fixture
+def host(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setattr(patience, "FIRST", 0.01)
+    monkeypatch.setattr(service, "PULSE", 0.05)
+    with at_host(Host(socket_folder, fresh(1)), monkeypatch) as found:
+        yield found
+
+
+def serve(host: Host, is_over: Heard, places: int = 2) -> list[LogEntry]:
+    """Serve until a line says that it is over; returns all lines."""
+    stop, said = StopSignals(), list[LogEntry]()
+
+    def keep(entry: LogEntry) -> None:
+        said.append(entry)
+        stop.asked = is_over(entry) or stop.asked
+
+    settings = LaunchSettings("", None, None, Limits(), 60.0, places=Places(places))
+    caller = Caller(Network.load(), "org1", "the node")
+    client: Any = host.engine
+    Service(caller, client, settings, keep, lambda *_: None, stop).run()
+    assert [said[0].event, *(entry.event for entry in said[-1:])] == [
+        Event.SERVICE_STARTED,
+        Event.SERVICE_STOPPED,
+    ]
+    return said
+
+
+def of(said: list[LogEntry], event: Event) -> list[tuple[str | None, str | None, str | None]]:
+    return sorted((entry.process, entry.node, entry.code) for entry in said if entry.event is event)
+
+
+def all_of(event: Event, *wanted: tuple[str, str]) -> Heard:
+    """Whether an event has come for each of these nodes of processes."""
+    left = set(wanted)
+
+    def heard(entry: LogEntry) -> bool:
+        if entry.event is event:
+            left.discard((str(entry.process), str(entry.node)))
+        return not left
+
+    return heard
+
+
+def typed(*options: str) -> Result:
+    return CliRunner().invoke(main, ["launch", "--follow", *options])
+
+
+def test_a_process_that_starts_later_is_found_and_worked_for(host: Host) -> None:
+    host.lay_out("node01", "node02")
+    first = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
+    second = all_of(Event.NODE_FINISHED, ("second", "node01"), ("second", "node02"))
+    agreed: list[str] = []
+
+    def go_on(entry: LogEntry) -> bool:
+        if first(entry) and not agreed:
+            with OneByOne.lock:
+                agreed.append(host.agree({**specification_of(1), "process": "second"}))
+        return second(entry)
+
+    said = serve(host, go_on, places=1)
+    processes = sorted([host.process, "second"])
+    both = [(process, node, None) for process in processes for node in ("node01", "node02")]
+    assert of(said, Event.NODE_FINISHED) == of(said, Event.TASK_DONE) == both
+    assert [name for name, *_ in of(said, Event.PROCESS_FOUND)] == processes
+    for process in processes:
+        assert host.ledger().models.get(process, "node02").node == "node02"
+        assert NodeStore(host.state, "org1", process, "node01").has_finished
+
+
+def test_a_node_that_fails_is_tried_again_and_keeps_nobody_from_going_on(host: Host) -> None:
+    host.lay_out("node01")
+    other = all_of(Event.NODE_FINISHED, (host.process, "node01"))
+    both = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
+
+    def go_on(entry: LogEntry) -> bool:
+        if other(entry):
+            host.lay_out("node02")
+        return both(entry)
+
+    said = serve(host, go_on)
+    failed = [entry for entry in said if entry.event is Event.NODE_FAILED]
+    assert {(entry.node, entry.code, entry.exit_code) for entry in failed} == {("node02", "DATA_FILE", 40)}
+    assert all(entry.again_in is not None for entry in failed)
+    # A file's name is the operator's own.
+    assert not [entry for entry in said if str(host.state) in entry.to_line()]
+
+
+def test_a1_a_tampered_image_is_refused_once_until_the_ledger_says_something_else(host: Host) -> None:
+    host.lay_out("node01", "node02")
+    there = host.engine.images.pop(DIGESTS[2])
+    host.engine.images[f"{IMAGE}@{DIGESTS[1]}"] = {**there, "Id": DIGESTS[3]}
+    refused = all_of(Event.NODE_REFUSED, (host.process, "node01"), (host.process, "node02"))
+    finished = all_of(Event.NODE_FINISHED, (host.process, "node01"))
+    left: list[str] = []
+
+    def go_on(entry: LogEntry) -> bool:
+        if refused(entry) and not left:
+            host.engine.images = {DIGESTS[2]: there}
+            with OneByOne.lock:
+                host.federation.admin1.submit("orchestration", "Leave", host.process, "node02", 0, "")
+            left.append("node02")
+        return finished(entry)
+
+    said = serve(host, go_on)
+    assert of(said, Event.NODE_REFUSED) == [
+        (host.process, node, "IMAGE_MISMATCH") for node in ("node01", "node02")
+    ]
+    assert [entry.again_in for entry in said if entry.event is Event.NODE_REFUSED] == [None, None]
+    assert len(list(host.ledger().execution.list_refusals(host.process, "node01"))) == 1
+
+
+def test_what_an_earlier_executor_left_in_a_process_that_was_given_up_is_cleaned(host: Host) -> None:
+    (host.directory() / "run").mkdir(parents=True)
+    for admin in (host.federation.admin1, host.federation.admin2):
+        admin.submit("orchestration", "Abort", host.process, "enough")
+    said = serve(host, lambda entry: entry.event is Event.NODE_REFUSED)
+    assert of(said, Event.PROCESS_FOUND) == []
+    (refused,) = [entry for entry in said if entry.event is Event.NODE_REFUSED]
+    assert (refused.code, refused.again_in) == ("PROCESS_NOT_RUNNING", None)
+    assert not (host.directory() / "run").exists()
+
+
+def test_a_ledger_that_is_away_for_a_while_is_waited_for(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.lay_out("node01", "node02")
+    usual, tries = Caller.ledger, iter([PhaseError("LEDGER_UNREACHABLE", "no peer answers")])
+
+    def away(caller: Caller) -> Any:
+        for error in tries:
+            raise error
+        return usual(caller)
+
+    monkeypatch.setattr(Caller, "ledger", away)
+    said = serve(host, all_of(Event.NODE_FINISHED, (host.process, "node01")))
+    assert [entry.code for entry in said if entry.event is Event.LEDGER_LOST] == ["LEDGER_UNREACHABLE"]
+    assert Event.LEDGER_FOUND in {entry.event for entry in said}
+
+
+def test_a_defect_ends_one_launch_and_not_the_service(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.lay_out("node01", "node02")
+    first = iter([RuntimeError("a defect")])
+
+    def flawed(*_: Any) -> bool:
+        for defect in first:
+            raise defect
+        return False
+
+    monkeypatch.setattr(nodes, "check_free", flawed)
+    both = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
+    said = serve(host, both)
+    assert [code for *_, code in of(said, Event.NODE_FAILED)] == ["EXECUTOR_FAULT"]
+
+
+def test_f7_only_one_service_works_for_an_organisation(host: Host) -> None:
+    lock = host.state / "executor" / "org1" / "service.lock"
+    lock.parent.mkdir(parents=True)
+    with held(lock, UsageError("SERVICE_BUSY", "never")):
+        refused = typed("--json")
+    error = json.loads(refused.stdout)["error"]
+    assert (refused.exit_code, error["code"]) == (USAGE, "SERVICE_BUSY")
+    assert f"works for org1 with {host.state / 'executor'}" in error["cause"]
+
+
+def test_a_signal_ends_the_learner_closes_its_task_and_the_service_ends_well(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = threading.Event()
+
+    class Hanging(LearnerContainer):
+        def start(self, key: bytearray) -> None:
+            key[:] = bytes(len(key))
+            self.thread = threading.Thread(target=killed.wait)
+            self.thread.start()
+            signal.raise_signal(signal.SIGTERM)
+
+        def wait(self, _: float) -> Outcome:
+            self.thread.join()
+            return Outcome(137, False, False, "a private word")
+
+    monkeypatch.setattr(task_run, "Container", Hanging)
+    monkeypatch.setattr(nodes, "kill_all", lambda *_: killed.set())
+    host.lay_out("node01", "node02")
+    ran = typed("--json", "--tasks", "1")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    said = [LogEntry.from_line(line.encode()) for line in ran.stdout.splitlines()]
+    assert None not in said
+    found = [entry for entry in said if entry is not None]
+    assert [entry.event for entry in found][-4:] == [
+        Event.SERVICE_STOPPING,
+        Event.NODE_STOPPED,
+        Event.NODE_STOPPED,
+        Event.SERVICE_STOPPED,
+    ]
+    assert "a private word" not in ran.stdout
+    states = [task.closed for task in map(host.ledger().execution.get_task, opened(host))]
+    assert [closed.code for closed in states if closed is not None] == ["INTERRUPTED"]
+    assert LaunchLog(host.state, "org1").newest.read_text() == ran.stdout
+
+
+def opened(host: Host) -> list[TaskId]:
+    """The one task that was begun: there was one place."""
+    found = [TaskId(task.process, task.node, 0) for task in host.ledger().execution.list_tasks(host.process)]
+    assert len(found) == 1
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--process", "p"),
+        ("--node", "node01"),
+        ("--all-local",),
+        ("--iterations", "2"),
+        ("--until-complete",),
+        ("--data", "x.csv"),
+        ("--drop", "x"),
+        ("--dry-run",),
+    ],
+    ids=lambda options: options[0],
+)
+def test_what_says_for_whom_to_work_is_no_option_of_a_service(host: Host, options: tuple[str, ...]) -> None:
+    refused = typed(*options, "--json")
+    error = json.loads(refused.stdout)["error"]
+    assert (refused.exit_code, error["code"]) == (USAGE, "LAUNCH_OPTIONS")
+    assert error["cause"] == f"--follow and {options[0]} exclude each other"
+
+
+def test_a_launch_needs_a_process_or_to_follow(host: Host) -> None:
+    refused = CliRunner().invoke(main, ["launch", "--json"])
+    error = json.loads(refused.stdout)["error"]
+    assert (refused.exit_code, error["code"]) == (USAGE, "LAUNCH_OPTIONS")
+    assert "--follow" in error["remedy"]
