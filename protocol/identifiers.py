@@ -8,7 +8,7 @@ in ledger keys).
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NewType
+from typing import NewType, NoReturn
 
 from protocol.errors import IdentifierError
 
@@ -23,6 +23,7 @@ MAX_IMAGE_NAME = 128
 MAX_COUNTER = 2**32 - 1
 COUNTER_DIGITS = 4
 _IDS_KEPT = 1 << 14
+_NAMES_KEPT = 1 << 12
 
 _WORD = r"[a-z0-9]+(?:[._-][a-z0-9]+)*"
 _NAME = re.compile(_WORD)
@@ -33,12 +34,12 @@ _COUNTER = re.compile(r"[0-9]{4}|[1-9][0-9]{4,9}")
 
 def parse_node(text: str) -> NodeName:
     """Read the name of a learning node, such as `node07`."""
-    return NodeName(_parse(text, "node name", _NAME, MAX_NAME))
+    return _node(text) if type(text) is str else _not_text(text, "node name")
 
 
 def parse_organisation(text: str) -> OrganisationId:
     """Read the MSP id of an organisation, such as `Org1MSP`."""
-    return OrganisationId(_parse(text, "organisation", _ORGANISATION, MAX_NAME))
+    return _organisation(text) if type(text) is str else _not_text(text, "organisation")
 
 
 def parse_process(text: str) -> ProcessId:
@@ -104,11 +105,26 @@ def _estimator_id(text: str) -> EstimatorId:
     return EstimatorId(creator, int(counter))
 
 
+@lru_cache(maxsize=_NAMES_KEPT)
+def _node(text: str) -> NodeName:
+    """Read a name; those of a process come again with each of its records, hundreds at a time."""
+    return NodeName(_parse(text, "node name", _NAME, MAX_NAME))
+
+
+@lru_cache(maxsize=_NAMES_KEPT)
+def _organisation(text: str) -> OrganisationId:
+    return OrganisationId(_parse(text, "organisation", _ORGANISATION, MAX_NAME))
+
+
 def _parse(text: str, what: str, grammar: re.Pattern[str], longest: int) -> str:
     if type(text) is not str:
-        raise IdentifierError("NAME_TYPE", f"{what} is {type(text).__name__}, not text")
+        _not_text(text, what)
     if not 1 <= len(text) <= longest:
         raise IdentifierError("NAME_LENGTH", f"{what} has {len(text)} characters, not 1 to {longest}")
     if not grammar.fullmatch(text):
         raise IdentifierError("NAME_SYNTAX", f"{what} {text!r} does not follow the grammar")
     return text
+
+
+def _not_text(value: object, what: str) -> NoReturn:
+    raise IdentifierError("NAME_TYPE", f"{what} is {type(value).__name__}, not text")

@@ -8,6 +8,7 @@ tests: to import and collect them takes seconds, and most mutants die within a f
 
 1. Collect the tests. Nothing of the code has run then but what runs when it is imported.
 2. In forks: run every test once, without a change, and note which functions it calls and how long it takes.
+   What a cache answers was called as well: for a mutant the tests run in other company, and it is empty.
    This is kept for the next time; a file of tests is run again if it has changed.
 3. In a fork for each mutant: run the tests that call its function, the quick ones first, until one fails.
 """
@@ -24,6 +25,7 @@ from mutmut.mutation import trampoline
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 from .forks import TIMED_OUT, Forks, Work
+from .remembered import remember
 
 KILLED, TIMEOUT, SURVIVED, UNREACHED, AT_IMPORT = "killed", "timeout", "survived", "no tests", "at import"
 STATS = "stats"
@@ -244,6 +246,7 @@ def main(plan: Path, results: Path) -> int:
     """Collect the tests as they are, and try the mutants."""
     asked = json.loads(plan.read_text())
     call(STATS)
+    remember(lambda: _CALLED if trampoline.get_mutant_under_test() == STATS else None)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *asked["tests"]]
     reach = Reach(Path(asked["reach"]), asked["keys"])
     return int(pytest.main(options, plugins=[Warm(asked["mutants"], results, asked["jobs"], reach)]))

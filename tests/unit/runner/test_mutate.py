@@ -161,6 +161,7 @@ FIVE = made_at_import()
 """
 TESTS = """
 import os
+from functools import cache, lru_cache
 import pytest
 from rules import FIVE, limit, unguarded
 
@@ -177,6 +178,23 @@ def test_second(shared):
 def test_third():
     os.environ.pop("MUTANT_UNDER_TEST")
     assert FIVE
+
+@lru_cache(maxsize=4)
+def below(value):
+    return limit(value)
+
+@cache
+def prepared():
+    return below(9)
+
+def test_fourth():
+    assert prepared()
+
+def test_fifth():
+    assert prepared()
+
+def test_sixth():
+    assert below.cache_info().currsize
 """
 
 
@@ -208,5 +226,6 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     assert set(ends["unreached"]) == {("no tests", "")}
     assert set(ends["made_at_import"]) == {("at import", "")}
     known = Reach(reach, keys).read()
-    assert "rules.x_limit" in known["test_rules.py::test_second"].functions
+    callers = {name.partition("::")[2] for name, one in known.items() if "rules.x_limit" in one.functions}
+    assert callers == {"test_first", "test_second", "test_fourth", "test_fifth"}
     assert Reach(reach, {"test_rules.py": "as it is later"}).read() == {}
