@@ -265,6 +265,7 @@ def opened(host: Host) -> list[TaskId]:
         ("--iterations", "2"),
         ("--until-complete",),
         ("--data", "x.csv"),
+        ("--label", "Fraud"),
         ("--drop", "x"),
         ("--dry-run",),
     ],
