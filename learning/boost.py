@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.fit_tree import LARGEST
+from learning.rounding import rounded
 from learning.rows import Rows
 from protocol.trees.boosted import Boosted
 from protocol.trees.encoding_boosted import MAX_LEAF
@@ -42,7 +43,7 @@ def fit_boosted(rows: Rows, seed: int, options: FitOptions, limits: TreeLimits) 
     with _threads().limit(limits=1, user_api="openmp"):
         model.fit(bins.codes[kept], rows.y[kept], sample_weight=weight[kept])
     bins.translate(model)
-    return strip_boosted(model, limits)
+    return strip_boosted(model, limits, options.threshold_bits)
 
 
 class Bins(NamedTuple):
@@ -81,9 +82,9 @@ def binned(rows: Rows) -> Bins:
     return Bins(codes, tuple(edges))
 
 
-def strip_boosted(fitted: Any, limits: TreeLimits) -> Boosted:
+def strip_boosted(fitted: Any, limits: TreeLimits, threshold_bits: int | None = None) -> Boosted:
     """Take from a fitted model of the library what prediction needs, and nothing else."""
-    trees = [_arrays(predictor.nodes) for (predictor,) in fitted._predictors]
+    trees = [_arrays(predictor.nodes, threshold_bits) for (predictor,) in fitted._predictors]
     base = float(np.ravel(fitted._baseline_prediction)[0])
     return Boosted.from_arrays(min(max(base, -MAX_LEAF), MAX_LEAF), trees, limits)
 
@@ -106,12 +107,12 @@ def _model(options: FitOptions, limits: TreeLimits, random_state: int) -> Any:
     )
 
 
-def _arrays(nodes: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _arrays(nodes: NDArray[Any], threshold_bits: int | None) -> dict[str, NDArray[Any]]:
     leaf = nodes["is_leaf"].astype(bool)
     return {
         "feature": nodes["feature_idx"].astype(np.int64),
         # An infinite threshold parts missing values from all others; the largest float32 does the same.
-        "threshold": np.clip(nodes["num_threshold"], -LARGEST, LARGEST),
+        "threshold": np.clip(rounded(nodes["num_threshold"], threshold_bits), -LARGEST, LARGEST),
         "left": np.where(leaf, -1, nodes["left"].astype(np.int64)),
         "right": np.where(leaf, -1, nodes["right"].astype(np.int64)),
         "value": np.clip(nodes["value"], -MAX_LEAF, MAX_LEAF),

@@ -18,6 +18,8 @@ WAYS = {
 DEFAULT_WAYS = {TREE: "balanced", BOOSTED: "boosted"}
 """By kind, the way of a process that names none."""
 MAX_LEAVES = 256
+FLOAT32_BITS = 24
+"""The significant binary digits of a number that rows are compared with."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class FitOptions:
     boosted       per estimator `rounds` small trees of at most `leaves` leaves, each correcting the sum of
                   those before it by `rate`; bootstrap, classes weighing by the root of their numbers
 
-    A leaf holds at least `min_leaf` distinct rows: the privacy floor.
+    A leaf holds at least `min_leaf` distinct rows: the privacy floor. With `threshold_bits` thresholds are
+    rounded to so many significant binary digits, so that they lie between no two rows in particular.
     """
 
     kind: str = "plain"
@@ -42,6 +45,7 @@ class FitOptions:
     rounds: int = 20
     leaves: int = 8
     rate: float = 0.3
+    threshold_bits: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in WAYS:
@@ -56,6 +60,8 @@ class FitOptions:
             )
         if not 0.0 < self.rate <= 1.0:
             raise ParameterError(f"rate {self.rate} is not in (0, 1]")
+        if self.threshold_bits is not None and not 1 <= self.threshold_bits <= FLOAT32_BITS:
+            raise ParameterError(f"threshold_bits {self.threshold_bits} is not within 1 to {FLOAT32_BITS}")
 
     @property
     def estimator_kind(self) -> str:

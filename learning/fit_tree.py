@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.growth import Growth, grow
+from learning.rounding import rounded
 from learning.rows import Rows
 from protocol.trees.tree import Tree, TreeLimits
 
@@ -33,10 +34,10 @@ def fit_tree(rows: Rows, seed: int, options: FitOptions, limits: TreeLimits) -> 
     grown = _grow(sample, options, random_state, depth, None)
     if grown.tree_.node_count > limits.max_nodes:
         grown = _grow(sample, options, random_state, depth, limits.max_internal + 1)
-    return strip(grown, limits)
+    return strip(grown, limits, options.threshold_bits)
 
 
-def strip(fitted: Any, limits: TreeLimits) -> Tree:
+def strip(fitted: Any, limits: TreeLimits, threshold_bits: int | None = None) -> Tree:
     """Take from a fitted scikit-learn tree what prediction needs, and nothing else."""
     tree = fitted.tree_
     classes = getattr(fitted, "classes_", None)
@@ -48,7 +49,7 @@ def strip(fitted: Any, limits: TreeLimits) -> Tree:
     return Tree.from_arrays(
         tree.feature,
         # An infinite threshold parts missing values from all others; the largest float32 does the same.
-        np.clip(tree.threshold, -LARGEST, LARGEST),
+        np.clip(rounded(tree.threshold, threshold_bits), -LARGEST, LARGEST),
         tree.children_left,
         tree.children_right,
         np.clip(value, 0.0, 1.0),

@@ -46,13 +46,16 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
     }
     if fit.estimator_kind == BOOSTED:
         options |= {"rounds": fit.rounds, "leaves": fit.leaves, "rate": float_text(float(fit.rate))}
+    # It came later: processes that do without it keep their digests.
+    if fit.threshold_bits is not None:
+        options["threshold_bits"] = fit.threshold_bits
     return options
 
 
 def from_step(agreed: step.StepParameters) -> Parameters:
     """Return what a step of a process agreed on as the parameters of the algorithm, or refuse it."""
     options, kind = agreed.options, agreed.limits.kind
-    shipped = to_options(replace(Defaults, fit=FitOptions(DEFAULT_WAYS[kind])))
+    shipped = {"threshold_bits": None, **to_options(replace(Defaults, fit=FitOptions(DEFAULT_WAYS[kind])))}
     unknown = sorted(set(options) - set(shipped))
     if unknown:
         raise ParameterError(f"no option is called {unknown[0]!r}; there are {', '.join(shipped)}")
@@ -89,6 +92,7 @@ def _fit_options(read: "_Reader") -> FitOptions:
         read("min_leaf", _whole),
         read("normals", _whole),
         read("fit_depth", _maybe(_whole)),
+        threshold_bits=read("threshold_bits", _maybe(_whole)),
     )
     if found.estimator_kind != BOOSTED:
         return found

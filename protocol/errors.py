@@ -401,6 +401,22 @@ TABLE: dict[str, Code] = {
     "ACCESS_GRANT": Code(AccessError, "Ask the owner of the model to Grant your organisation access."),
     "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),
     "GRANT_OWNER": Code(StateError, "Leave the owner alone: it always has access to its own model."),
+    "GRANT_GOVERNED": Code(
+        StateError,
+        "Let the organisation ask (`executor model request`): others decide too, as agreed.",
+    ),
+    "REQUEST_EARLY": Code(StateError, "Ask when the process is completed; Status shows its state."),
+    "REQUEST_NEEDLESS": Code(StateError, "Nothing is left to do: the organisation may read the model."),
+    "REQUEST_LICENCE": Code(
+        StateError, "Read the licence that the process agreed on, and name its digest; Catalogue shows it."
+    ),
+    "REQUEST_LIMIT": Code(
+        StateError, "Wait for decisions on what was asked for; the process sets the number."
+    ),
+    "REQUEST_UNKNOWN": Code(StateError, "Correct model, organisation and number; Requests shows them."),
+    "REQUEST_DIGEST": Code(StateError, "Read the request again, and vote on what it says."),
+    "REQUEST_DECIDED": Code(StateError, "Nothing is left to decide; Requests shows what was."),
+    "REQUEST_VOTED": Code(StateError, "Nothing is left to do: an organisation votes once."),
     "GRANT_EXPIRY": Code(StateError, "Give a time to come as in 2027-01-31T00:00:00Z, or none."),
 }
 

@@ -11,7 +11,7 @@ from protocol.ledger.common import MAX_PAGE, Page
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses, Unpublished
-from protocol.ledger.processes import ModelContext, TaskContext
+from protocol.ledger.processes import AccessTerms, ModelContext, TaskContext
 from protocol.ledger.tasks import InitialRecord, ResultRecord, TaskEvidence
 from protocol.task.opening import TaskId
 
@@ -54,6 +54,11 @@ def find_task(ctx: Context, task: TaskId) -> TaskEvidence | None:
 def model_context(ctx: Context, process: str) -> ModelContext:
     """Ask orchestration who takes part in a process and whether it has ended."""
     return ModelContext.from_dict(_call(ctx, ORCHESTRATION, "ModelContext", process))
+
+
+def access_terms(ctx: Context, process: str) -> AccessTerms:
+    """Ask orchestration on which terms models of a process are given away, and who has a say."""
+    return AccessTerms.from_dict(_call(ctx, ORCHESTRATION, "AccessTerms", process))
 
 
 def advance(ctx: Context, task: TaskId) -> None:

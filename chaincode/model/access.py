@@ -1,4 +1,7 @@
-"""Who may read a model: the owner always, others while a grant of the owner holds.
+"""Who may read a model: the owner always, others while a grant holds.
+
+Who grants is in the specification: the owner, or a majority or all who take part, on request (`requests.py`).
+To revoke is the owner's in any case.
 
 The time of a read is its client's claim, so a grant's expiry binds honest clients. A revocation ends what the
 chaincode answers; the peers keep what they hold.
@@ -12,10 +15,13 @@ from chaincode.common import CallerIdentity, caller_of, provenance, read, time_t
 from chaincode.common.calls import initial_model, model_context
 from chaincode.shim import Context
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.process import ModelAccess
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
+from protocol.ledger.common import Provenance
 from protocol.ledger.models import AccessChange, AccessRecord, Grant
+from protocol.ledger.requests import AccessRequest
 
 
 def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consortium: Iterable[str]) -> None:
@@ -56,9 +62,19 @@ def find_access(ctx: Context, process: str, node: str) -> AccessRecord:
 def grant(ctx: Context, record: AccessRecord, organisation: str, expires: str) -> AccessRecord:
     """Give an organisation access, without end or until a time to come; a second grant replaces the first."""
     _check_owner(record, caller_of(ctx), organisation)
-    given = Grant(_expiry(expires, ctx.time), provenance(ctx))
+    rule = model_context(ctx, record.process).access
+    if rule is not ModelAccess.OWNER:
+        raise StateError("GRANT_GOVERNED", f"{rule} decide who reads models of {record.process}")
+    given = Grant(expiry(expires, ctx.time), provenance(ctx))
     change = AccessChange("grant", organisation, given.expires, given.by)
     return replace(record, organisations={**record.organisations, organisation: given}, change=change)
+
+
+def granted(record: AccessRecord, asked: AccessRequest, by: Provenance) -> AccessRecord:
+    """Give an organisation the access that it asked for and that was decided."""
+    change = AccessChange("grant", asked.organisation, asked.expires, by, asked.number)
+    given = {**record.organisations, asked.organisation: Grant(asked.expires, by)}
+    return replace(record, organisations=given, change=change)
 
 
 def revoke(ctx: Context, record: AccessRecord, organisation: str) -> AccessRecord:
@@ -77,7 +93,8 @@ def _check_owner(record: AccessRecord, caller: CallerIdentity, organisation: str
         raise StateError("GRANT_OWNER", f"{organisation} owns the model of {record.node}")
 
 
-def _expiry(text: str, now: datetime) -> str | None:
+def expiry(text: str, now: datetime) -> str | None:
+    """Read the end of a grant: none, or a time to come in UTC."""
     if text == "":
         return None
     try:

@@ -20,7 +20,9 @@ from chaincode.model.publication import (
     write_trees,
 )
 from chaincode.model.queries import ModelQueries
+from chaincode.model.requests import AccessRequests
 from chaincode.shim import Context, submit
+from protocol.agreement.process import ModelAccess
 from protocol.errors import StateError
 from protocol.fields import Fields
 from protocol.ledger import keys
@@ -28,10 +30,11 @@ from protocol.ledger.estimators import TreeRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.record import VERSION, LedgerRecord
+from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.task.result import MAX_METRICS
 
 
-class ModelContract(ModelQueries):
+class ModelContract(ModelQueries, AccessRequests):
     """Models by process and node, each with the organisations that may read it."""
 
     name = "model"
@@ -40,12 +43,19 @@ class ModelContract(ModelQueries):
         " estimators (how many)",
         "AccessGranted": "an organisation may read a model: version, process, node, owner, organisation,"
         " expires",
+        "AccessRequested": "an organisation asks to read a model: version, process, node, organisation,"
+        " number, voter (who asks), granted (null)",
+        "AccessVoted": "an organisation voted on a request: version, process, node, organisation (who asks),"
+        " number, voter, granted (null while nothing is decided)",
         "AccessRevoked": "an organisation may no longer read a model: version, process, node, owner,"
         " organisation, expires (null)",
     }
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
         "model": ModelRecord,
         "access": AccessRecord,
+        "requests": RequestCount,
+        "request": AccessRequest,
+        "decision": AccessVote,
         "tree": TreeRecord,
         "member": MemberRecord,
     }
@@ -115,7 +125,7 @@ class ModelContract(ModelQueries):
     def grant(
         self, ctx: Context, process: str, node: str, organisation: str, expires: str = ""
     ) -> AccessRecord:
-        """Let an organisation read a model, by its owner; returns who has access.
+        """Let an organisation read a model, by its owner where it decides; returns who has access.
 
         `expires` is a time in UTC such as 2027-01-31T00:00:00Z; without it the grant holds until revoked.
         The time of a read is what its reader claims, so an expiry is a rule for honest readers. A
@@ -136,8 +146,11 @@ class ModelContract(ModelQueries):
         process, node, owner = record.process, record.node, record.owner
         access.open_to_consortium(ctx, process, node, owner, context.consortium)
         write_members(ctx, record)
-        own = endorsement_by(ctx, self.name, owner)
-        seal(ctx, own, [keys.model(process, node), keys.access(process, node)])
+        sealed = [keys.model(process, node)]
+        if context.access is ModelAccess.OWNER:
+            # Else the owner's peer could keep the others from deciding.
+            sealed.append(keys.access(process, node))
+        seal(ctx, endorsement_by(ctx, self.name, owner), sealed)
 
     def _announced(self, ctx: Context, record: ModelRecord) -> ModelRecord:
         self.announce(

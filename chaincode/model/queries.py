@@ -21,6 +21,8 @@ from protocol.ledger.models import (
     ModelUses,
     Unpublished,
 )
+from protocol.ledger.processes import ModelContext
+from protocol.ledger.requests import CatalogueEntry
 
 
 class ModelQueries(LedgerContract):
@@ -70,6 +72,21 @@ class ModelQueries(LedgerContract):
         return page(ctx, prefix, size, bookmark, ModelRecord, _brief)
 
     @evaluate
+    def catalogue(
+        self, ctx: Context, process: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[CatalogueEntry]:
+        """List models, all or those of one process, with their figures and the terms of a request."""
+        prefix = ("model", parse_process(process)) if process else ("model",)
+        terms: dict[str, ModelContext] = {}
+
+        def show(record: ModelRecord) -> CatalogueEntry:
+            if record.process not in terms:
+                terms[record.process] = model_context(ctx, record.process)
+            return _entry(record, terms[record.process])
+
+        return page(ctx, prefix, size, bookmark, ModelRecord, show)
+
+    @evaluate
     def access(self, ctx: Context, process: str, node: str) -> AccessRecord:
         """Return who may read a model, since when, and until when."""
         return access.find_access(ctx, process, node)
@@ -106,6 +123,22 @@ def _brief(record: ModelRecord) -> ModelBrief:
         record.digest,
         record.published,
         len(record.estimators),
+    )
+
+
+def _entry(record: ModelRecord, terms: ModelContext) -> CatalogueEntry:
+    return CatalogueEntry(
+        process=record.process,
+        node=record.node,
+        owner=record.owner,
+        description=terms.description,
+        iteration=record.iteration,
+        digest=record.digest,
+        size=len(record.estimators),
+        missing=len(record.missing or ()),
+        metrics=record.metrics,
+        access=terms.access,
+        licence=terms.licence,
     )
 
 

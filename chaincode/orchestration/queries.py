@@ -25,6 +25,7 @@ from protocol.ledger.changes import (
 )
 from protocol.ledger.common import MAX_PAGE, History, Page, ReasonedProvenance
 from protocol.ledger.processes import (
+    AccessTerms,
     ModelContext,
     NodeProgress,
     ProcessBrief,
@@ -152,6 +153,23 @@ class ProcessQueries(LedgerContract):
             nodes,
             plan.iterations,
             found.specification.collection,
+            found.specification.description,
+            found.specification.model_access,
+            found.specification.model_licence,
+        )
+
+    @evaluate
+    def access_terms(self, ctx: Context, process: str) -> AccessTerms:
+        """Return the terms on which models of a process are given away; the model chaincode reads it."""
+        found = Process.load(ctx, process)
+        agreed = found.specification
+        return AccessTerms(
+            process,
+            found.record.status,
+            agreed.model_access,
+            agreed.model_licence,
+            agreed.change_quota,
+            ProcessProgress(ctx, process, found.plan).present(),
         )
 
 

@@ -6,6 +6,7 @@ import click
 
 from executor.exits import json_option, reported
 from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
+from executor.experiment.privacy import privacy
 from executor.experiment.workloads import ieee_cis, shuttle
 from executor.output import Progress, answer, note
 
@@ -16,6 +17,7 @@ def experiment() -> None:
 
 
 experiment.add_command(ieee_cis)
+experiment.add_command(privacy)
 experiment.add_command(shuttle)
 
 

@@ -11,6 +11,7 @@ from executor.model.explain import explain
 from executor.model.export import export
 from executor.model.predict import predict
 from executor.model.prove import prove
+from executor.model.requests import catalogue, decide, request
 from executor.model.verify_command import verify
 from executor.output import answer, echo
 from executor.process.names import msp_id
@@ -24,7 +25,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in (compare, explain, export, predict, prove, verify):
+for command in (catalogue, compare, decide, explain, export, predict, prove, request, verify):
     model.add_command(command)
 
 

@@ -7,6 +7,7 @@ import click
 
 from executor.errors import UsageError
 from executor.output import echo, plain
+from executor.process.names import DECIDERS
 from protocol.agreement.process import Specification
 from protocol.agreement.step import Step
 from protocol.digest import Digest
@@ -57,6 +58,9 @@ def summary(specification: Specification) -> Iterator[str]:
     yield f"               {specification.change_quota} changes may be asked for by each organisation"
     if specification.image_attestations:
         yield f"               {specification.image_attestations} organisations rebuild each image first"
+    yield f"models         requests to read one are decided by {DECIDERS[specification.model_access]}"
+    if specification.model_licence is not None:
+        yield f"               on the licence {specification.model_licence}"
     yield f"digest         {specification.digest}"
 
 

@@ -37,6 +37,8 @@ _AS_THEY_ARE = (
     "confidential_blocks",
     "change_quota",
     "image_attestations",
+    "model_access",
+    "model_licence",
 )
 
 

@@ -1,8 +1,17 @@
-"""The two names of an organisation: how people call it (`org1`) and what the ledger knows (`Org1MSP`)."""
+"""Words for people: how they call an organisation that the ledger knows by its MSP id, and who decides."""
 
 import re
 
+from protocol.agreement.process import ModelAccess
+
 _SHORT = re.compile(r"org([1-9][0-9]*)")
+
+DECIDERS = {
+    ModelAccess.OWNER: "its owner",
+    ModelAccess.MAJORITY: "a majority of those who take part",
+    ModelAccess.ALL: "all who take part",
+}
+"""Who decides on a request to read a model, in words."""
 
 
 def msp_id(organisation: str) -> str:

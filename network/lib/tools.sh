@@ -81,9 +81,10 @@ build_engine() { # GO TARGET
   own_apt "$seccomp/apt" "$DEBIAN_SUITE"
   (cd "$seccomp" && export APT_CONFIG=$seccomp/apt/apt.conf && apt-get update && apt-get download libseccomp-dev &&
     dpkg-deb --extract libseccomp-dev_*.deb root) || return 1
-  library=$(find "$seccomp/root" -name libseccomp.pc -printf '%h')
-  (cd "$ROOT/network/engine/runc" && CGO_ENABLED=1 GOFLAGS=-mod=readonly PKG_CONFIG_PATH=$library \
-    PKG_CONFIG_SYSROOT_DIR=$seccomp/root "$1" build -p 2 -trimpath -tags "seccomp netgo osusergo" -o "$2/" \
+  library=$(find "$seccomp/root" -name libseccomp.a -printf '%h')
+  # pkg-config leaves out the folders that compilers search by themselves, which these would be without the root.
+  (cd "$ROOT/network/engine/runc" && CGO_ENABLED=1 GOFLAGS=-mod=readonly PKG_CONFIG_PATH=$library/pkgconfig \
+    PKG_CONFIG_SYSROOT_DIR=$seccomp/root CGO_CFLAGS="-O2 -I$seccomp/root/usr/include" CGO_LDFLAGS="-L$library" "$1" build -p 2 -trimpath -tags "seccomp netgo osusergo" -o "$2/" \
     -ldflags "-s -w -linkmode external -extldflags -static -X main.version=$RUNC_VERSION" tool) || return 1
   (cd "$ROOT/network/engine" && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$1" build -p 2 -trimpath -o "$2/" \
     -tags "no_btrfs no_devmapper exclude_graphdriver_btrfs exclude_graphdriver_zfs" \

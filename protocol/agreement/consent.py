@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.lifecycle import ProcessState
-from protocol.agreement.process import AbortRule, Specification
+from protocol.agreement.process import AbortRule, ModelAccess, Specification
 from protocol.agreement.progress import Progress
 
 
@@ -38,6 +38,11 @@ class Consent:
         counted = sum(name in agreed for name in self.counted)
         return counted >= self.quorum and all(name in agreed for name in self.required)
 
+    def is_out_of_reach(self, refused: Container[str]) -> bool:
+        """Whether too many have refused for the others to be enough."""
+        left = sum(name not in refused for name in self.counted)
+        return left < self.quorum or any(name in refused for name in self.required)
+
     def missing(self, agreed: Container[str]) -> tuple[str, ...]:
         """Return those who may still agree."""
         return tuple(name for name in self.members if name not in agreed)
@@ -58,6 +63,17 @@ def consent_to(change: Change, progress: Progress) -> Consent:
     if progress.may_return(node):
         return Consent(owner, 1)
     return Consent(present, majority_of(present), owner)
+
+
+def consent_to_access(rule: ModelAccess, owner: str, present: tuple[str, ...], organisation: str) -> Consent:
+    """Return whose consent it takes that an organisation may read a model of a completed process.
+
+    Who asks has no say in it, also as a member. Where nobody else is left, the owner decides.
+    """
+    others = tuple(name for name in present if name != organisation)
+    if rule is ModelAccess.OWNER or not others:
+        return Consent((owner,), 1)
+    return Consent(others, len(others) if rule is ModelAccess.ALL else majority_of(others))
 
 
 def majority_of(members: tuple[str, ...]) -> int:

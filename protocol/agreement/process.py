@@ -1,9 +1,9 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
 Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
-those of `estimator_kind`, `change_quota` and `image_attestations`, which came later and are left out), so
-that equal agreements have equal digests. Version 1 is read as it was written, with the defaults of version 2
-for what it could not say.
+those of `estimator_kind`, `change_quota`, `image_attestations`, `model_access` and `model_licence`, which
+came later and are left out), so that equal agreements have equal digests. Version 1 is read as it was
+written, with the defaults of version 2 for what it could not say.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,6 +44,17 @@ class AbortRule(StrEnum):
     """Each organisation that takes part, by itself."""
 
 
+class ModelAccess(StrEnum):
+    """Who decides on access to a model of the completed process."""
+
+    OWNER = "owner"
+    """The organisation whose model it is."""
+    MAJORITY = "majority"
+    """More than half of the organisations that take part."""
+    ALL = "all"
+    """Each organisation that takes part."""
+
+
 @dataclass(frozen=True, slots=True)
 class Specification:
     """Who learns what from whom: organisations, nodes, topology by iteration, and steps."""
@@ -72,6 +83,9 @@ class Specification:
     """How many changes of the running process each organisation may ask for."""
     image_attestations: int = 0
     """How many organisations have to get each image from its source before it runs."""
+    model_access: ModelAccess = ModelAccess.OWNER
+    model_licence: Digest | None = None
+    """SHA-256 of the text that whoever asks for a model accepts."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -97,6 +111,8 @@ class Specification:
             _estimator_kind(found.get("estimator_kind", TREE)),
             found.whole("change_quota", 1, MAX_CHANGES, MAX_CHANGES),
             found.whole("image_attestations", 0, MAX_ORGANISATIONS, 0),
+            _model_access(found.get("model_access", ModelAccess.OWNER.value)),
+            found.optional_digest("model_licence") if "model_licence" in found else None,
         )
         specification.check()
         return specification
@@ -212,6 +228,10 @@ class Specification:
             record["change_quota"] = self.change_quota
         if self.image_attestations:
             record["image_attestations"] = self.image_attestations
+        if self.model_access is not ModelAccess.OWNER:
+            record["model_access"] = self.model_access.value
+        if self.model_licence is not None:
+            record["model_licence"] = str(self.model_licence)
         return record
 
     def to_bytes(self) -> bytes:
@@ -238,6 +258,8 @@ _SECOND = (
     "estimator_kind",
     "change_quota",
     "image_attestations",
+    "model_access",
+    "model_licence",
 )
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""
@@ -269,6 +291,15 @@ def _abort(value: object) -> AbortRule:
     except ValueError:
         raise ProcessError(
             "PROCESS_VALUE", f"abort {str(value)[:40]!r} is neither majority nor any"
+        ) from None
+
+
+def _model_access(value: object) -> ModelAccess:
+    try:
+        return ModelAccess(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise ProcessError(
+            "PROCESS_VALUE", f"model_access {str(value)[:40]!r} is none of {', '.join(ModelAccess)}"
         ) from None
 
 

@@ -216,6 +216,21 @@ def access(process: str, node: str) -> str:
     return _build("access", process, node)
 
 
+def requests(process: str, organisation: str) -> str:
+    """The key of how many models of a process an organisation has asked for."""
+    return _build("requests", process, organisation)
+
+
+def request(process: str, node: str, organisation: str, number: int) -> str:
+    """The key of an organisation's request to read a node's model."""
+    return _build("request", process, node, organisation, number)
+
+
+def decision(process: str, node: str, organisation: str, number: int, voter: str) -> str:
+    """The key of an organisation's vote on a request to read a model."""
+    return _build("decision", process, node, organisation, number, voter)
+
+
 def tree(process: str, estimator_id: EstimatorId, node: str) -> str:
     """The key of a tree of a node's model that was never shared in the process."""
     return _build("tree", process, estimator_id.creator, estimator_id.counter, node)
@@ -357,6 +372,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "verdict": ("process", "node", "iteration", "organisation", "auditor"),
     "openchallenges": ("process", "challenged", "organisation"),
     "access": ("process", "node"),
+    "requests": ("process", "organisation"),
+    "request": ("process", "node", "organisation", "number"),
+    "decision": ("process", "node", "organisation", "number", "voter"),
     "tree": ("process", "creator", "counter", "node"),
     "member": ("process", "creator", "counter", "node"),
 }

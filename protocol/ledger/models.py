@@ -96,6 +96,7 @@ class AccessChange(LedgerRecord):
     organisation: Annotated[str, "whose access changed"]
     expires: Annotated[str | None, "until when it holds; null for no end"]
     by: Annotated[Provenance, "who changed it"]
+    request: Annotated[int | None, "the number of the request that was granted, if it was one", ABSENT] = None
 
 
 @dataclass(frozen=True, slots=True)

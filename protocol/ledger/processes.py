@@ -7,7 +7,7 @@ from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.plan import Plan
-from protocol.agreement.process import Specification
+from protocol.agreement.process import ModelAccess, Specification
 from protocol.agreement.step import StepKind
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -212,3 +212,18 @@ class ModelContext(LedgerRecord):
     nodes: Annotated[dict[str, str], "the organisation of each node"]
     iterations: Annotated[int, "how many iterations there are"]
     collection: Annotated[str | None, "the collection that holds the trees; null where all peers hold them"]
+    description: Annotated[str, "what the process is for, in its proposer's words"]
+    access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
+    licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTerms(LedgerRecord):
+    """What a request to read a model is checked against, and who has a say in it."""
+
+    process: Annotated[str, "the process id"]
+    status: Annotated[ProcessState, "where it stands"]
+    access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
+    licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
+    quota: Annotated[int, "how often each organisation may ask"]
+    present: Annotated[tuple[str, ...], "the organisations that have a say: neither left nor left out"]

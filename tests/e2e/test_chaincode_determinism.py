@@ -79,6 +79,7 @@ def life(endorsers: Endorsers) -> Life:
     for other in players[1:]:
         made.submit(scientist1, MODEL, "PublishFor", finished, other.node)
     made.submit(players[1].member, ORCHESTRATION, "Complete", finished)
+    live_request(made, players[0])
     for member in (scientist1, scientist2):
         made.submit(member, ORCHESTRATION, "Abort", changing, "a test")
     read_everything(made, players[0], versions[0])
@@ -162,6 +163,14 @@ def live_model(life: Life, player: Player) -> None:
     life.submit(admin1, MODEL, "Revoke", player.process, player.node, "Org9MSP")
 
 
+def live_request(life: Life, player: Player) -> None:
+    """Another organisation asks to read the model, and its owner agrees."""
+    model = (player.process, player.node)
+    life.submit(Member("org3", "data-scientist"), MODEL, "Request", *model, "to compare")
+    (asked,) = auditor1.evaluate(MODEL, "Requests", *model)["items"]
+    life.submit(scientist1, MODEL, "Decide", *model, "Org3MSP", 0, asked["digest"], True)
+
+
 def live_start_from_model(life: Life, player: Player) -> None:
     process, digest = unique("process"), str(ensemble_digest(list(player.ensemble.items())))
     owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in nodes()}
@@ -211,6 +220,9 @@ def read_everything(life: Life, player: Player, version: str) -> None:
         (MODEL, "AccessHistory", process, node),
         (MODEL, "Uses", process, tree),
         (MODEL, "Unpublished", process, [node]),
+        (MODEL, "Catalogue", process),
+        (MODEL, "Requests", process),
+        (ORCHESTRATION, "AccessTerms", process),
         *((chaincode, "metadata") for chaincode in CHAINCODES),
     ):
         life.ask(auditor1, *call)

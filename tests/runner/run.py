@@ -3,7 +3,7 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from . import leftovers, plan, results, surroundings
@@ -22,7 +22,7 @@ def say(text: str) -> None:
 
 
 class Run:
-    """The selected tests: checks and unit tests beside the start of the network, then the tests on it."""
+    """The selected tests: checks and unit tests beside the network and the tests on it, then those alone."""
 
     def __init__(
         self, selection: Selection, temporary: Path, arguments: Sequence[str], *, keep: bool
@@ -76,16 +76,25 @@ class Run:
             if removed:
                 counted = ", ".join(f"{kind} x{count}" for kind, count in removed.items())
                 say(f"removed what an earlier run left: {counted}")
-        data = [] if self.selection.chosen else [plan.data()]
-        self.work.side_by_side(plan.network(fresh=not self.keep), data, *self._checks_and_units())
-        if any(ended.failed and ended.job.needed for ended in self.work.ended):
-            return
-        for name in self.e2e:
-            self.groups.append(name)
-            ended = self.work.run(plan.e2e(name, self.selection, self.logs))
-            if ended and ended.failed:
-                # At once, because a later test may remove a container and its log.
-                self.evidence.collect_containers(f"containers-after-{name.replace(' ', '-')}")
+        checks_and_units = self._checks_and_units()
+        self.work.side_by_side(self._network_and_shared(), *checks_and_units)
+        if plan.ALONE in self.e2e and not any(ended.failed and ended.job.needed for ended in self.work.ended):
+            self.work.lane(self._on_network(plan.ALONE))
+
+    def _network_and_shared(self) -> Iterator[Job]:
+        """Begin with the tests that go side by side as soon as the network is up: they often wait."""
+        yield from plan.network(fresh=not self.keep)
+        if not self.selection.chosen:
+            yield plan.data()
+        if plan.SHARED in self.e2e:
+            yield from self._on_network(plan.SHARED)
+
+    def _on_network(self, name: str) -> Iterator[Job]:
+        self.groups.append(name)
+        yield plan.e2e(name, self.selection, self.logs)
+        if any(ended.failed and ended.job.name == name for ended in self.work.ended):
+            # At once, because a later test may remove a container and its log.
+            self.evidence.collect_containers(f"containers-after-{name.replace(' ', '-')}")
 
     def _without_network(self) -> None:
         self.work.side_by_side(*self._checks_and_units())

@@ -3,6 +3,7 @@
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.process import ModelAccess
 from protocol.canonical import parse_float
 from protocol.defence import Membership, greatest_share
 from protocol.digest import Digest
@@ -12,6 +13,7 @@ from protocol.ledger.common import EnsembleMember
 from protocol.ledger.estimators import EstimatorRecord, TreeRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ProcessRecord
+from protocol.ledger.requests import AccessRequest
 from protocol.ledger.tasks import Head, ResultRecord
 from protocol.task.result import ensemble_digest
 
@@ -20,7 +22,7 @@ SENTENCES = {
     "models": "each model is the last ensemble that its node's task signed, tree by tree; no process"
     " completed without the models of its nodes",
     "vote cap": "in the vote of each model no other organisation weighs more than its process lets it",
-    "access": "each change of who may read a model was made by its owner",
+    "access": "each change of who may read a model was made by its owner, or decided as its process says",
 }
 
 
@@ -149,7 +151,7 @@ def check_member(findings: Findings, view: View, item: Written) -> None:
 
 
 def check_access(findings: Findings, view: View, item: Written) -> None:
-    """Access begins with the consortium and changes by the owner, one organisation at a time."""
+    """Access begins with the consortium and changes by those who decide, one organisation at a time."""
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, AccessRecord)  # noqa: S101
     before = view.before(item.raw_key, AccessRecord)
@@ -161,8 +163,8 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
         opened = set(record.organisations) == consortium
         findings.check("access", opened, f"{key} begins with others than the consortium", where)
         return
-    own = record.owner == view.creator.organisation.msp_id
-    findings.check("access", own, f"{key} was changed by {view.creator.organisation.msp_id}", where)
+    allowed = _may_change(view, record)
+    findings.check("access", allowed, f"{key} was changed by {view.creator.organisation.msp_id}", where)
     changed = {
         name
         for name in {*before.organisations, *record.organisations}
@@ -170,6 +172,19 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
     }
     said = changed <= {record.change.organisation} and before.owner == record.owner
     findings.check("access", said, f"{key} changed for others than it says", where)
+
+
+def _may_change(view: View, record: AccessRecord) -> bool:
+    """Whether access may change so: by a request that was granted, or by the owner where it decides alone."""
+    change = record.change
+    if change.request is not None:
+        place = keys.request(record.process, record.node, change.organisation, change.request)
+        asked = view.written.get(place)
+        decision = asked.decision if isinstance(asked, AccessRequest) else None
+        return decision is not None and decision.granted and change.action == "grant"
+    rule = view.process(record.process).specification.model_access
+    owner = record.owner == view.creator.organisation.msp_id
+    return owner and (change.action == "revoke" or rule is ModelAccess.OWNER)
 
 
 RULES = {

@@ -14,6 +14,7 @@ from executor.audit.replay import (
     challenges,
     models,
     rebuilds,
+    requests,
     results,
     selection,
     shares,
@@ -36,6 +37,7 @@ SENTENCES = {
     **selection.SENTENCES,
     **results.SENTENCES,
     **models.SENTENCES,
+    **requests.SENTENCES,
     **challenges.SENTENCES,
     **rebuilds.SENTENCES,
 }
@@ -49,6 +51,7 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     selection.RULES,
     results.RULES,
     models.RULES,
+    requests.RULES,
     challenges.RULES,
     rebuilds.RULES,
 )

@@ -41,6 +41,7 @@ from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
+from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.ledger.tasks import (
     Head,
     ImageUseRecord,
@@ -95,6 +96,9 @@ KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "openchallenges": (EXECUTION, OpenChallenges),
     "model": (MODEL, ModelRecord),
     "access": (MODEL, AccessRecord),
+    "requests": (MODEL, RequestCount),
+    "request": (MODEL, AccessRequest),
+    "decision": (MODEL, AccessVote),
     "tree": (MODEL, TreeRecord),
     "member": (MODEL, MemberRecord),
 }

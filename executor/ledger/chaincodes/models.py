@@ -17,6 +17,7 @@ from protocol.ledger.models import (
     ModelUses,
     Unpublished,
 )
+from protocol.ledger.requests import CatalogueEntry, RequestStatus
 
 
 class Models(Proxy):
@@ -56,6 +57,14 @@ class Models(Proxy):
         """Iterate over the changes of a model's access, newest first."""
         return self._history(AccessRecord, "AccessHistory", process, node)
 
+    def catalogue(self, process: str = "") -> Iterator[CatalogueEntry]:
+        """Iterate over all models, or over those of one process, with the terms of a request."""
+        return self._agreed_items(CatalogueEntry, "Catalogue", process)
+
+    def requests(self, process: str, node: str = "") -> Iterator[RequestStatus]:
+        """Iterate over the requests for models of a process, or for one of them, with the votes on each."""
+        return self._agreed_items(RequestStatus, "Requests", process, node)
+
     def unpublished(self, process: str, nodes: Sequence[str]) -> Unpublished:
         """Return those of these nodes that have published no model."""
         return self._agreed(Unpublished, "Unpublished", process, [*nodes])
@@ -94,6 +103,19 @@ class Models(Proxy):
     def grant(self, process: str, node: str, organisation: str, expires: str = "") -> Submitted[AccessRecord]:
         """Let an organisation (MSP id) read a model, by its owner."""
         return self._submit(AccessRecord, "Grant", process, node, organisation, expires)
+
+    def request(
+        self, process: str, node: str, purpose: str, licence: Digest | None = None, expires: str = ""
+    ) -> Submitted[RequestStatus]:
+        """Ask to read a model for the caller's organisation, on the licence with this digest."""
+        accepted = "" if licence is None else licence
+        return self._submit(RequestStatus, "Request", process, node, purpose, accepted, expires)
+
+    def decide(self, status: RequestStatus, agrees: bool) -> Submitted[RequestStatus]:
+        """Vote on exactly the request that was read."""
+        asked = status.request
+        place = (asked.process, asked.node, asked.organisation, asked.number)
+        return self._submit(RequestStatus, "Decide", *place, asked.digest, agrees)
 
     def revoke(self, process: str, node: str, organisation: str) -> Submitted[AccessRecord]:
         """Take an organisation's access to a model away, by its owner."""

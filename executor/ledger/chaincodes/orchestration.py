@@ -15,6 +15,7 @@ from protocol.ledger.changes import (
 )
 from protocol.ledger.common import HistoryEntry
 from protocol.ledger.processes import (
+    AccessTerms,
     ModelContext,
     ProcessBrief,
     ProcessRecord,
@@ -73,6 +74,10 @@ class Orchestration(Proxy):
     def model_context(self, process: str) -> ModelContext:
         """Return who takes part in a process and whether it has ended."""
         return self._agreed(ModelContext, "ModelContext", process)
+
+    def access_terms(self, process: str) -> AccessTerms:
+        """Return the terms on which models of a process are given away, and who has a say."""
+        return self._agreed(AccessTerms, "AccessTerms", process)
 
     def create(self, specification: Mapping[str, Any]) -> Submitted[ProcessRecord]:
         """Propose a process by its specification (docs/formats/process-v2.md)."""

@@ -145,7 +145,7 @@ def _object(found: Any) -> dict[str, Any]:
 
 
 def argument(value: Value) -> Argument:
-    """Write an argument as contracts read it: text as it is, lists and objects as JSON, the rest printed."""
-    if isinstance(value, list | dict):
+    """Write an argument as contracts read it: text as it is, lists, objects and flags as JSON."""
+    if isinstance(value, list | dict | bool):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
     return str(value)

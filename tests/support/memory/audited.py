@@ -104,6 +104,8 @@ def audited():
         federation.scientist1.submit(MODEL, "PublishFor", PROCESS, node)
     third.publish()
     federation.scientist1.submit("orchestration", "Complete", PROCESS)
+    asked = federation.admin3.submit(MODEL, "Request", PROCESS, first.node, "to compare")
+    federation.admin1.submit(MODEL, "Decide", PROCESS, first.node, "Org3MSP", 0, asked["digest"], True)
     return federation
 
 

@@ -258,6 +258,20 @@ def played():
     return federation
 
 
+def ended(specification, kind=Federation):
+    """A process of one round that is completed, all models published by their nodes."""
+    federation = kind(specification)
+    federation.play(0)
+    federation.publish_all()
+    federation.admin1.submit("orchestration", "Complete", federation.process)
+    return federation
+
+
+def for_all():
+    """One that lets all decide on its models, each organisation asking once."""
+    return ended(changed("steps", 0, "iterations", 1) | {"model_access": "all", "change_quota": 1})
+
+
 @cache
 def prepared(prepare=Federation):
     """Prepare a federation once; calling what is returned gives it back as it was."""

@@ -196,6 +196,8 @@ class Story:
         for node in ("node02", "node03"):
             self.tell(found.admin1, "models", "publish_for", name, node)
         self.tell(found.admin1, "orchestration", "complete", name)
+        asked = self.tell(found.admin3, "models", "request", name, "node01", "to compare")
+        self.tell(found.admin1, "models", "decide", asked.answer, True)
         found.start_from("node01", NEXT)
 
     def ask(self) -> None:
@@ -220,6 +222,7 @@ class Story:
                 "votes": (name,),
                 "task_context": (task,),
                 "model_context": (name,),
+                "access_terms": (name,),
             },
             "execution": {
                 "get_task": (task,),
@@ -249,6 +252,8 @@ class Story:
                 "access_history": (name, "node01"),
                 "uses": (name, ESTIMATOR),
                 "unpublished": (name, ["node01", "node04"]),
+                "catalogue": (name,),
+                "requests": (name, "node01"),
             },
         }
         for proxy, methods in questions.items():

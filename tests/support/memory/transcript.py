@@ -146,6 +146,13 @@ def publish(peer):
     peer.endorse(admin, MODEL, "Unpublished", P, ["node01", "node02"])
     channel.publish_all()
     peer.endorse(admin, ORCHESTRATION, "Complete", P)
+    admin.submit(ORCHESTRATION, "Complete", P)
+    peer.endorse(channel.admin3, MODEL, "Request", P, "node01", "to compare")
+    asked = channel.admin3.submit(MODEL, "Request", P, "node01", "to compare")
+    peer.endorse(admin, MODEL, "Decide", P, "node01", "Org3MSP", 0, asked["digest"], True)
+    for function in ("Requests", "Catalogue"):
+        peer.endorse(admin, MODEL, function, P)
+    peer.endorse(admin, ORCHESTRATION, "AccessTerms", P)
     channel.start_from("node01", "second")
     peer.endorse(admin, EXECUTION, "InitialModel", "second")
     peer.endorse(admin, MODEL, "Grant", P, "node01", "Org3MSP")

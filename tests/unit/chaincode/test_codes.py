@@ -13,6 +13,7 @@ from support.memory.federation import (
     Federation,
     changed,
     estimators,
+    for_all,
     in_base64,
     played,
     prepared,
@@ -57,6 +58,20 @@ def done():
 def published(done):
     done.players["node01"].publish()
     return done
+
+
+@pytest.fixture
+def completed(published):
+    """The same when its process has ended."""
+    published.publish_all()
+    published.admin1.submit("orchestration", "Complete", P)
+    return published
+
+
+@pytest.fixture
+def governed():
+    """A process that has ended and lets all decide on its models, each of which may be asked for once."""
+    return prepared(for_all)()
 
 
 @pytest.fixture
@@ -130,6 +145,19 @@ def after(act, call):
         return call(context)
 
     return acted
+
+
+def request(federation):
+    federation.admin3.submit(MODEL, "Request", P, "node01", "to compare")
+
+
+def vote(federation):
+    (asked,) = federation.admin1.evaluate(MODEL, "Requests", P)["items"]
+    call = (MODEL, "Decide", P, "node01", "Org3MSP", 0, asked["digest"], True)
+    answer = federation.admin1.endorse(*call)
+    if answer.status < 400:
+        federation.commit([answer])
+    return federation.admin1.code(*call)
 
 
 def retire(federation):
@@ -417,6 +445,15 @@ TRIGGERS = {
     "ACCESS_GRANT": ("published", model("Get", who="auditor3")),
     "GRANT_UNKNOWN": ("published", model("Revoke", "Org3MSP")),
     "GRANT_OWNER": ("published", model("Revoke", "Org1MSP")),
+    "GRANT_GOVERNED": ("governed", model("Grant", "Org3MSP")),
+    "REQUEST_EARLY": ("published", model("Request", "why", who="admin3")),
+    "REQUEST_NEEDLESS": ("completed", model("Request", "why", who="admin2")),
+    "REQUEST_LICENCE": ("completed", model("Request", "why", DIGESTS[4], who="admin3")),
+    "REQUEST_LIMIT": ("governed", after(request, model("Request", "why", who="admin3"))),
+    "REQUEST_UNKNOWN": ("completed", model("Decide", "Org3MSP", 0, DIGESTS[0], True)),
+    "REQUEST_DIGEST": ("completed", after(request, model("Decide", "Org3MSP", 0, DIGESTS[0], True))),
+    "REQUEST_DECIDED": ("completed", after(request, after(vote, vote))),
+    "REQUEST_VOTED": ("governed", after(request, after(vote, vote))),
     "GRANT_EXPIRY": ("published", model("Grant", "Org3MSP", "2001-01-01T00:00:00.000000Z")),
 }
 

@@ -1,4 +1,4 @@
-"""A process ends with the models of its nodes, and none of them can keep it from ending (T5, C14, H10)."""
+"""A process ends with the models of its nodes, and none of them can keep it from ending (C14, H10)."""
 
 import pytest
 from support.memory.federation import (
@@ -27,7 +27,7 @@ def complete_code(federation):
     return federation.admin2.code(HERE, "Complete", federation.process)
 
 
-def test_t5_a_node_that_publishes_nothing_holds_up_nobody(federation):
+def test_h10_a_node_that_publishes_nothing_holds_up_nobody(federation):
     """node01 is done and silent: another organisation publishes what the ledger has, and the process ends."""
     federation.publish_all("node02", "node03", "node04")
     assert complete_code(federation) == "PROCESS_UNPUBLISHED"
@@ -40,7 +40,7 @@ def test_t5_a_node_that_publishes_nothing_holds_up_nobody(federation):
     assert ended["status"] == "completed"
 
 
-def test_t5_what_another_published_takes_nothing_from_the_node(federation):
+def test_h10_what_another_published_takes_nothing_from_the_node(federation):
     """The node brings its trees later, also after the end; who has access meanwhile keeps it."""
     process, node = federation.process, federation.players["node01"]
     unshared = [str(estimator_id) for estimator_id in node.unshared()]

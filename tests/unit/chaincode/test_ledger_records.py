@@ -43,6 +43,12 @@ def played():
     player.publish()
     federation.admin1.submit(MODEL, "Grant", process, "node01", "Org3MSP")
     federation.start_from("node01", "second")
+    federation.publish_all()
+    federation.admin1.submit("orchestration", "Complete", process)
+    federation.admin1.submit(MODEL, "Revoke", process, "node01", "Org3MSP")
+    asked = federation.admin3.submit(MODEL, "Request", process, "node01", "to compare")
+    decided = (process, "node01", "Org3MSP", 0, asked["digest"], True)
+    federation.admin1.submit(MODEL, "Decide", *decided)
     federation.scientist1.submit("image", "Attest", *IMAGE, DIGESTS[2])
     federation.scientist1.submit("image", "Retire", *IMAGE, "old")
     return federation
@@ -82,6 +88,7 @@ def calls(federation):
             "Votes": (process,),
             "TaskContext": (process, "node01", 1),
             "ModelContext": (process,),
+            "AccessTerms": (process,),
         },
         EXECUTION: {
             "GetTask": (process, "node01", 1),
@@ -112,6 +119,8 @@ def calls(federation):
             "AccessHistory": (process, "node01"),
             "Uses": (process, estimator),
             "Unpublished": (process, ["node01", "node02"]),
+            "Catalogue": (process,),
+            "Requests": (process, "node01"),
         },
     }
 

@@ -298,6 +298,9 @@ def test_model_context_names_consortium_nodes_and_status(running):
         "nodes": NODES,
         "iterations": 4,
         "collection": None,
+        "description": "",
+        "access": "owner",
+        "licence": None,
     }
 
 

@@ -259,3 +259,22 @@ def test_rows_cannot_be_changed_behind_our_back(make_rows):
     with pytest.raises(ValueError, match="read-only"):
         rows.X[0, 0] = 5
     assert X.flags.writeable
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_rounded_thresholds_have_the_digits_that_were_agreed_on(make_rows, kind):
+    rows = make_rows()
+    options = FitOptions(kind=kind, threshold_bits=3)
+    (estimator, *_) = fit(
+        rows, task(rows, options=options, limits=TreeLimits(rows.n_features, kind=WAYS[kind]))
+    )
+    thresholds = estimator.tree.threshold[~estimator.tree.is_leaf]
+    fraction, _ = np.frexp(thresholds)
+    assert len(thresholds)
+    assert (fraction * 8 == np.rint(fraction * 8)).all()
+
+
+@pytest.mark.parametrize("bits", [0, 25])
+def test_thresholds_of_no_digit_or_of_more_than_there_are_are_refused(bits):
+    with pytest.raises(ParameterError, match="threshold_bits"):
+        FitOptions(threshold_bits=bits)

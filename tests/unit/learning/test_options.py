@@ -41,8 +41,9 @@ def agreed(options, **changes) -> step.StepParameters:
             threshold=0.55,
             vote="majority",
         ),
+        Parameters(fit=FitOptions("balanced", threshold_bits=8)),
     ],
-    ids=["shipped", "paper", "all-changed"],
+    ids=["shipped", "paper", "all-changed", "rounded"],
 )
 def test_parameters_round_trip_through_canonical_bytes(parameters):
     options = canonical.decode(canonical.encode(to_options(parameters)))

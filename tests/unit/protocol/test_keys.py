@@ -47,6 +47,12 @@ BUILT = [
     (keys.verdict("p1", "node07", 3, "Org2MSP", "Org3MSP"), "verdict~p1~node07~0000000003~Org2MSP~Org3MSP"),
     (keys.openchallenges("p1", "Org1MSP", "Org2MSP"), "openchallenges~p1~Org1MSP~Org2MSP"),
     (keys.access("p1", "node07"), "access~p1~node07"),
+    (keys.requests("p1", "Org3MSP"), "requests~p1~Org3MSP"),
+    (keys.request("p1", "node07", "Org3MSP", 3), "request~p1~node07~Org3MSP~0000000003"),
+    (
+        keys.decision("p1", "node07", "Org3MSP", 3, "Org1MSP"),
+        "decision~p1~node07~Org3MSP~0000000003~Org1MSP",
+    ),
     (keys.tree("p1", TREE_42, "node01"), "tree~p1~node07~0000000042~node01"),
     (keys.member("p1", TREE_42, "node01"), "member~p1~node07~0000000042~node01"),
 ]

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import canonical
+from protocol.agreement.consent import consent_to_access
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import TaskParameters
-from protocol.agreement.process import Specification
+from protocol.agreement.process import ModelAccess, Specification
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, ProcessError
 
@@ -133,6 +134,9 @@ def test_equal_agreements_have_equal_bytes_and_others_do_not():
         (changed("image_attestations", 99), "PROCESS_VALUE"),
         (changed("image_attestations", -1), "PROCESS_VALUE"),
         (changed("change_quota", 1_001), "PROCESS_VALUE"),
+        (changed("model_access", "anybody"), "PROCESS_VALUE"),
+        (changed("model_access", None), "PROCESS_VALUE"),
+        (changed("model_licence", "MIT"), "DIGEST_SYNTAX"),
         (changed("abort", "nobody"), "PROCESS_VALUE"),
         (changed("abort", ["any"]), "PROCESS_VALUE"),
         (changed("version", 3), "PROCESS_VALUE"),
@@ -295,6 +299,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 def test_the_documented_fields_are_those_of_the_code():
     text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
     made = changed("change_quota", 3) | {"image_attestations": 1, "estimator_kind": "boosted"}
+    made |= {"model_access": "all", "model_licence": f"sha256:{'7' * 64}"}
     record = Specification.from_dict(made).to_dict()
     for title, fields in (
         ("Specification", record),
@@ -425,3 +430,37 @@ def test_a_kind_that_is_none_or_has_a_format_of_trees_is_refused(change):
     with pytest.raises(ProcessError) as caught:
         Specification.from_dict(SPECIFICATION | change)
     assert caught.value.code == "PROCESS_VALUE"
+
+
+def test_who_decides_on_models_is_written_where_it_is_not_the_owner_alone():
+    """What was agreed on before anybody could say so keeps its digest."""
+    plain = Specification.from_dict(SPECIFICATION)
+    said = changed("model_access", "owner") | {"model_licence": None}
+    assert Specification.from_dict(said).digest == plain.digest
+    terms = {"model_access": "majority", "model_licence": str(plain.digest)}
+    governed = Specification.from_dict(SPECIFICATION | terms)
+    assert governed.to_dict()["model_access"] == "majority"
+    assert Specification.from_bytes(governed.to_bytes()) == governed
+    with pytest.raises(ProcessError, match="PROCESS_FIELDS"):
+        Specification.from_dict(governed.to_dict() | {"version": 1})
+
+
+@pytest.mark.parametrize(
+    ("rule", "present", "organisation", "entitled", "quorum"),
+    [
+        ("owner", "ABC", "D", "A", 1),
+        ("majority", "ABC", "D", "ABC", 2),
+        ("majority", "ABC", "B", "AC", 2),
+        ("majority", "BC", "D", "BC", 2),
+        ("all", "ABC", "D", "ABC", 3),
+        ("all", "ABC", "C", "AB", 2),
+        ("majority", "B", "B", "A", 1),
+        ("all", "", "D", "A", 1),
+    ],
+)
+def test_who_asks_for_a_model_has_no_say_and_who_left_neither(rule, present, organisation, entitled, quorum):
+    consent = consent_to_access(ModelAccess(rule), "A", tuple(present), organisation)
+    assert (consent.members, consent.quorum) == (tuple(entitled), quorum)
+    assert not consent.is_out_of_reach(())
+    assert consent.is_out_of_reach(entitled[: len(entitled) - quorum + 1])
+    assert not consent.is_out_of_reach(entitled[: len(entitled) - quorum])

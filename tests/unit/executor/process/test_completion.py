@@ -27,7 +27,7 @@ class Overtaken(MemberTransport):
         return super().submit(chaincode, function, *arguments, **more)
 
 
-def test_t5_models_of_silent_nodes_are_published_and_the_process_ends(federation: Any) -> None:
+def test_h10_models_of_silent_nodes_are_published_and_the_process_ends(federation: Any) -> None:
     process = federation.process
     federation.publish_all("node02")
     ledger = Ledger(MemberTransport(federation.scientist2))

@@ -1,0 +1,167 @@
+"""Asking to read a model of a completed process, and deciding on it as its specification says.
+
+Requests and votes stand under keys of their own and count with the endorsement of the organisation whose
+word they are (`chaincode/common/own.py`). Who decides is in `protocol/agreement/consent.py`.
+"""
+
+from dataclasses import replace
+
+from chaincode.common import (
+    DEFAULT_PAGE,
+    STAFF,
+    LedgerContract,
+    allow,
+    caller_of,
+    page,
+    provenance,
+    read,
+    time_text,
+    write,
+)
+from chaincode.common.calls import access_terms
+from chaincode.common.own import find_words, is_word, write_word
+from chaincode.model import access
+from chaincode.shim import Context, evaluate, submit
+from protocol.agreement.consent import Consent, consent_to_access
+from protocol.agreement.image import check_text
+from protocol.agreement.lifecycle import ProcessState
+from protocol.errors import AccessError, StateError
+from protocol.identifiers import check_counter, parse_node, parse_organisation, parse_process
+from protocol.ledger import keys
+from protocol.ledger.common import Page
+from protocol.ledger.models import AccessRecord
+from protocol.ledger.processes import AccessTerms
+from protocol.ledger.record import VERSION
+from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount, RequestStatus, outcome_of
+
+
+class AccessRequests(LedgerContract):
+    """Request, Decide and Requests."""
+
+    @submit
+    @allow(*STAFF)
+    def request(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, purpose: str, licence: str = "", expires: str = ""
+    ) -> RequestStatus:
+        """Ask to read a model of a completed process, for the caller's organisation; returns the request.
+
+        `licence` is the digest of the licence text that the process agreed on, where there is one: who asks
+        accepts it. `expires` is a time in UTC, as for Grant. Each organisation asks as often as
+        `change_quota` of the process says.
+        """
+        check_text(purpose, "the purpose")
+        record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
+        asker = caller_of(ctx).organisation
+        _check_request(ctx, record, terms, asker, licence)
+        place = keys.requests(process, asker)
+        before = read(ctx, place, RequestCount) or RequestCount(0)
+        if before.asked >= terms.quota:
+            raise StateError("REQUEST_LIMIT", f"{asker} has asked for {before.asked} models of {process}")
+        write(ctx, place, RequestCount(before.asked + 1))
+        until = access.expiry(expires, ctx.time)
+        made = AccessRequest(
+            process, node, asker, before.asked, purpose, terms.licence, until, provenance(ctx)
+        )
+        write_word(ctx, asker, made.key, made)
+        self._say(ctx, "AccessRequested", made)
+        return RequestStatus.of(made, _consent(terms, record, asker), {})
+
+    @submit
+    @allow(*STAFF)
+    def decide(  # noqa: PLR0917
+        self, ctx: Context, process: str, node: str, organisation: str, number: int, digest: str, agrees: bool
+    ) -> RequestStatus:
+        """Vote on a request to read a model; returns the request with the votes on it.
+
+        `number` is the request's, `digest` that of what is asked for. Whose votes it takes is in the
+        specification (`model_access`): the owner's, a majority's, or everybody's. The vote that is enough
+        grants access; the one after which the others cannot be enough refuses it.
+        """
+        asked = _find(ctx, process, node, organisation, number)
+        if asked.decision is not None:
+            raise StateError("REQUEST_DECIDED", f"request {number} of {organisation} is decided")
+        if str(asked.digest) != digest:
+            raise StateError("REQUEST_DIGEST", f"{organisation} asks for {asked.digest}")
+        record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
+        consent, voter = _consent(terms, record, organisation), caller_of(ctx).organisation
+        if voter not in consent.members:
+            raise AccessError("ACCESS_ORGANISATION", f"{voter} has no say in who reads this model")
+        votes = _votes(ctx, asked, consent)
+        if voter in votes:
+            raise StateError("REQUEST_VOTED", f"{voter} has voted on this request")
+        by = provenance(ctx)
+        vote = AccessVote(process, node, organisation, number, voter, agrees, asked.digest, by)
+        write_word(ctx, voter, asked.key_of(voter), vote)
+        votes[voter] = vote
+        asked = replace(asked, decision=outcome_of(consent, votes, by))
+        if asked.decision is not None:
+            write(ctx, asked.key, asked)
+            if asked.decision.granted:
+                write(ctx, keys.access(process, node), access.granted(record, asked, by))
+        self._say(ctx, "AccessVoted", asked)
+        return RequestStatus.of(asked, consent, votes)
+
+    @evaluate
+    def requests(
+        self, ctx: Context, process: str, node: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> Page[RequestStatus]:
+        """List the requests for models of a process, or for one of them, with the votes on each."""
+        prefix = ("request", parse_process(process), *((parse_node(node),) if node else ()))
+        terms = access_terms(ctx, process)
+
+        def show(asked: AccessRequest) -> RequestStatus | None:
+            if not is_word(ctx, asked.organisation, asked.key, asked):
+                return None
+            record = access.find_access(ctx, process, asked.node)
+            consent = _consent(terms, record, asked.organisation)
+            return RequestStatus.of(asked, consent, _votes(ctx, asked, consent))
+
+        return page(ctx, prefix, size, bookmark, AccessRequest, show)
+
+    def _say(self, ctx: Context, event: str, asked: AccessRequest) -> None:
+        decided = None if asked.decision is None else asked.decision.granted
+        self.announce(
+            ctx,
+            event,
+            {
+                "version": VERSION,
+                "process": asked.process,
+                "node": asked.node,
+                "organisation": asked.organisation,
+                "number": asked.number,
+                "voter": caller_of(ctx).organisation,
+                "granted": decided,
+            },
+        )
+
+
+def _check_request(ctx: Context, record: AccessRecord, terms: AccessTerms, asker: str, licence: str) -> None:
+    """Refuse a request before the end of the process, without need, or on another licence."""
+    if terms.status is not ProcessState.COMPLETED:
+        raise StateError("REQUEST_EARLY", f"process {terms.process} is {terms.status}")
+    if record.allows(asker, time_text(ctx.time)):
+        raise StateError("REQUEST_NEEDLESS", f"{asker} may read the model of {record.node}")
+    agreed = "" if terms.licence is None else str(terms.licence)
+    if licence != agreed:
+        raise StateError("REQUEST_LICENCE", f"the licence of {terms.process} is {agreed or 'none'}")
+
+
+def _find(ctx: Context, process: str, node: str, organisation: str, number: int) -> AccessRequest:
+    """Read a request that is there and is its organisation's own word."""
+    asker = parse_organisation(organisation)
+    place = keys.request(process, node, asker, check_counter(number, "number"))
+    found = read(ctx, place, AccessRequest)
+    if found is None or not is_word(ctx, asker, place, found):
+        raise StateError("REQUEST_UNKNOWN", f"{asker} has made no request {number} of {process}/{node}")
+    return found
+
+
+def _consent(terms: AccessTerms, record: AccessRecord, organisation: str) -> Consent:
+    return consent_to_access(terms.access, record.owner, terms.present, organisation)
+
+
+def _votes(ctx: Context, asked: AccessRequest, consent: Consent) -> dict[str, AccessVote]:
+    """Return the votes on a request that are their organisations' own words, about what it says."""
+    places = {name: asked.key_of(name) for name in consent.members}
+    found = find_words(ctx, places, AccessVote)
+    return {name: vote for name, vote in found.items() if vote.digest == asked.digest}

@@ -1,0 +1,48 @@
+"""The catalogue of models and requests to read them, as text for people."""
+
+from executor.output import plain, table
+from executor.process.names import DECIDERS
+from protocol.ledger.requests import CatalogueEntry, RequestStatus
+
+
+def catalogue_text(items: list[CatalogueEntry]) -> str:
+    """Say of each model what it is and how to ask for it."""
+    return "\n\n".join("\n".join(_entry_lines(item)) for item in items) or "no models"
+
+
+def requests_text(process: str, found: list[RequestStatus]) -> str:
+    """Say in a table what is asked for, and who may vote."""
+    rows = [
+        (
+            each.request.node,
+            each.request.organisation,
+            str(each.request.number),
+            each.request.purpose,
+            f"{len(each.agreed)} of {each.needed}, {len(each.refused)} against",
+            ", ".join(each.missing),
+        )
+        for each in found
+    ]
+    columns = ("Node", "Organisation", "Number", "Purpose", "Votes", "May vote")
+    return table(f"Open requests for models of {process}", columns, rows, figures=False)
+
+
+def request_text(status: RequestStatus) -> str:
+    """Say where a request stands."""
+    decision = status.request.decision
+    tally = f"{len(status.agreed)} of {status.needed} votes for it, {len(status.refused)} against"
+    if decision is not None:
+        return f"{'granted' if decision.granted else 'refused'}, {tally}"
+    return f"request {status.request.number}, {tally}, waiting for {', '.join(status.missing)}"
+
+
+def _entry_lines(item: CatalogueEntry) -> list[str]:
+    figures = ", ".join(f"{name} {plain(value)}" for name, value in sorted(item.metrics.items()))
+    licence = "" if item.licence is None else " --licence FILE"
+    lines = [f"{item.process}/{item.node} of {item.owner}, {item.size} estimators, {item.digest}"]
+    lines += [f"  {plain(item.description)}"] if item.description else []
+    lines += [f"  figures  {figures}"] if figures else []
+    lines += [f"  licence  {item.licence}"] if item.licence is not None else []
+    lines += [f"  lacks    {item.missing} trees that only its node has"] if item.missing else []
+    ask = f"executor model request {item.process} {item.node} --purpose TEXT{licence}"
+    return [*lines, f"  to ask   {ask}", f"  decided  by {DECIDERS[item.access]}"]

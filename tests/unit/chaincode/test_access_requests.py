@@ -1,0 +1,189 @@
+"""Requests to read models and the votes on them: who may ask, who decides, and what nobody can do."""
+
+import pytest
+from support.memory.federation import DIGESTS, MODEL, Federation, changed, ended, prepared
+from support.memory.ledger import RefusedError
+
+from protocol.ledger import keys
+
+NODES = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"}
+THREE = changed("organisations", ["Org1MSP", "Org2MSP", "Org3MSP"]) | {
+    "nodes": NODES,
+    "topology": {"kind": "full"},
+    "description": "finds fraud in card payments",
+}
+THREE = changed("steps", 0, "iterations", 1, base=THREE)
+ASKER = "Org4MSP"
+
+
+class Channel(Federation):
+    """Three organisations that learn, and two that might want what they learned."""
+
+    organisations = ("Org1MSP", "Org2MSP", "Org3MSP", ASKER, "Org5MSP")
+
+
+def by_owner():
+    return ended(THREE, Channel)
+
+
+def by_majority():
+    terms = {"model_access": "majority", "model_licence": DIGESTS[6], "change_quota": 2}
+    return ended(THREE | terms, Channel)
+
+
+def by_all():
+    return ended(THREE | {"model_access": "all"}, Channel)
+
+
+@pytest.fixture
+def owned():
+    return prepared(by_owner)()
+
+
+@pytest.fixture
+def governed():
+    return prepared(by_majority)()
+
+
+def asker(federation, role="admin"):
+    return federation.member(role, ASKER, role=role)
+
+
+def ask(federation, licence="", caller=None, node="node01"):
+    caller = caller or asker(federation)
+    return caller.submit(MODEL, "Request", federation.process, node, "to compare", licence)
+
+
+def call(federation, asked, agrees, **changes):
+    wanted = asked["request"] | changes
+    place = (federation.process, wanted["node"], wanted["organisation"], wanted["number"])
+    return (MODEL, "Decide", *place, changes.get("digest", asked["digest"]), agrees)
+
+
+def vote(federation, caller, asked, agrees=True):
+    return caller.submit(*call(federation, asked, agrees))
+
+
+def test_the_owner_decides_where_the_process_says_nothing(owned):
+    outsider = asker(owned)
+    asked = ask(owned)
+    assert (asked["missing"], asked["needed"]) == (["Org1MSP"], 1)
+    with pytest.raises(RefusedError, match="ACCESS_GRANT"):
+        outsider.evaluate(MODEL, "Get", owned.process, "node01")
+    decided = vote(owned, owned.admin1, asked)
+    assert decided["request"]["decision"]["granted"] is True
+    assert outsider.evaluate(MODEL, "Get", owned.process, "node01")["owner"] == "Org1MSP"
+    access = owned.auditor2.evaluate(MODEL, "Access", owned.process, "node01")
+    assert (access["change"]["action"], access["change"]["request"]) == ("grant", 0)
+    assert ASKER in access["organisations"]
+    owned.admin1.submit(MODEL, "Revoke", owned.process, "node01", ASKER)
+    assert outsider.code(MODEL, "Get", owned.process, "node01") == "ACCESS_GRANT"
+
+
+def test_a_majority_grants_against_the_owner(governed):
+    """Also without the endorsement of the owner's peer: its word is one of three."""
+    asked = ask(governed, DIGESTS[6])
+    refused = vote(governed, governed.admin1, asked, agrees=False)
+    assert (refused["refused"], refused["request"]["decision"]) == (["Org1MSP"], None)
+    vote(governed, governed.admin2, asked)
+    last = governed.admin3.endorse(*call(governed, asked, True), endorsers=("Org2MSP", "Org3MSP", ASKER))
+    assert governed.commit([last]) == ["VALID"]
+    (status,) = governed.auditor1.evaluate(MODEL, "Requests", governed.process)["items"]
+    assert status["request"]["decision"]["granted"] is True
+    assert asker(governed).evaluate(MODEL, "Get", governed.process, "node01")
+
+
+def test_two_of_three_refuse_and_the_third_comes_too_late(governed):
+    asked = ask(governed, DIGESTS[6])
+    vote(governed, governed.admin1, asked, agrees=False)
+    decided = vote(governed, governed.admin2, asked, agrees=False)
+    assert (decided["request"]["decision"]["granted"], decided["missing"]) == (False, [])
+    assert governed.admin3.code(*call(governed, asked, True)) == "REQUEST_DECIDED"
+    assert asker(governed).code(MODEL, "Get", governed.process, "node01") == "ACCESS_GRANT"
+
+
+def test_all_means_that_each_can_refuse():
+    federation = prepared(by_all)()
+    asked = ask(federation)
+    vote(federation, federation.admin1, asked)
+    assert vote(federation, federation.admin2, asked, agrees=False)["request"]["decision"]["granted"] is False
+
+
+def test_a_vote_is_cast_once_by_those_entitled_on_what_they_read(governed):
+    asked = ask(governed, DIGESTS[6])
+    vote(governed, governed.admin1, asked)
+    assert governed.scientist1.code(*call(governed, asked, False)) == "REQUEST_VOTED"
+    assert asker(governed).code(*call(governed, asked, True)) == "ACCESS_ORGANISATION"
+    assert governed.auditor2.code(*call(governed, asked, True)) == "ACCESS_ROLE"
+    assert governed.nodes["node03"].code(*call(governed, asked, True)) == "ACCESS_ROLE"
+    assert governed.admin2.code(*call(governed, asked, True, digest=DIGESTS[3])) == "REQUEST_DIGEST"
+    for changes in ({"number": 1}, {"organisation": "Org2MSP"}, {"node": "node03"}):
+        assert governed.admin2.code(*call(governed, asked, True, **changes)) == "REQUEST_UNKNOWN"
+
+
+def test_c4_a_member_that_was_shut_out_does_not_vote_for_itself(governed):
+    governed.admin1.submit(MODEL, "Revoke", governed.process, "node01", "Org3MSP")
+    asked = ask(governed, DIGESTS[6], governed.admin3)
+    assert asked["missing"] == ["Org1MSP", "Org2MSP"]
+    assert governed.admin3.code(*call(governed, asked, True)) == "ACCESS_ORGANISATION"
+
+
+def test_the_owner_grants_nothing_alone_where_others_decide(governed):
+    grant = (MODEL, "Grant", governed.process, "node01", ASKER)
+    assert governed.admin1.code(*grant) == "GRANT_GOVERNED"
+
+
+def test_a_request_names_the_licence_and_has_a_bounded_purpose(governed):
+    request = (MODEL, "Request", governed.process, "node01")
+    outsider = asker(governed)
+    assert outsider.code(*request, "why") == "REQUEST_LICENCE"
+    assert outsider.code(*request, "why", DIGESTS[5]) == "REQUEST_LICENCE"
+    assert outsider.code(*request, "x" * 1001, DIGESTS[6]) == "IMAGE_TEXT"
+    assert outsider.code(*request, "why", DIGESTS[6], "2001-01-01T00:00:00Z") == "GRANT_EXPIRY"
+    assert asker(governed, "auditor").code(*request, "why", DIGESTS[6]) == "ACCESS_ROLE"
+    assert governed.admin2.code(*request, "why", DIGESTS[6]) == "REQUEST_NEEDLESS"
+    assert outsider.code(MODEL, "Request", governed.process, "node99", "why", DIGESTS[6]) == "MODEL_UNKNOWN"
+
+
+def test_h5_requests_of_one_organisation_are_bounded_and_take_nothing_from_others(governed):
+    for _ in range(2):
+        ask(governed, DIGESTS[6])
+    request = (MODEL, "Request", governed.process, "node01", "again", DIGESTS[6])
+    assert asker(governed).code(*request) == "REQUEST_LIMIT"
+    other = governed.member("admin", "Org5MSP", role="admin")
+    assert other.submit(*request)["request"]["number"] == 0
+
+
+def test_e9_requests_of_two_and_votes_on_both_fit_into_one_block(governed):
+    other = governed.member("admin", "Org5MSP", role="admin")
+    request = (MODEL, "Request", governed.process, "node01", "why", DIGESTS[6])
+    block = [caller.endorse(*request) for caller in (asker(governed), other)]
+    assert governed.commit(block) == ["VALID"] * 2
+    first, second = governed.auditor1.evaluate(MODEL, "Requests", governed.process)["items"]
+    block = [governed.admin1.endorse(*call(governed, asked, True)) for asked in (first, second)]
+    assert not any(endorsed.ranges for endorsed in block)
+    assert governed.commit(block) == ["VALID"] * 2
+
+
+def test_a_vote_that_its_organisation_did_not_vouch_for_counts_as_none(governed):
+    asked = ask(governed, DIGESTS[6])
+    vote(governed, governed.admin2, asked)
+    place = keys.decision(governed.process, "node01", ASKER, 0, "Org2MSP")
+    forged = governed.state[MODEL, place].replace(b"Org2MSP", b"Org3MSP")
+    governed.state[MODEL, place.replace("Org2MSP", "Org3MSP")] = forged
+    (status,) = governed.auditor1.evaluate(MODEL, "Requests", governed.process)["items"]
+    assert (status["agreed"], status["missing"]) == (["Org2MSP"], ["Org1MSP", "Org3MSP"])
+
+
+def test_the_catalogue_says_what_a_model_is_and_how_to_ask_and_no_more(governed):
+    outsider = asker(governed)
+    first = outsider.evaluate(MODEL, "Catalogue", "", 2)
+    second = outsider.evaluate(MODEL, "Catalogue", "", 2, first["bookmark"])
+    found = [*first["items"], *second["items"]]
+    assert [item["node"] for item in found] == sorted(NODES)
+    assert second["bookmark"] == ""
+    entry = found[0]
+    assert (entry["description"], entry["metrics"]) == ("finds fraud in card payments", {"auc": "0.98"})
+    assert (entry["access"], entry["licence"], entry["missing"]) == ("majority", DIGESTS[6], 0)
+    assert "estimators" not in entry
+    assert outsider.evaluate(MODEL, "Catalogue", "absent")["items"] == []

@@ -1,0 +1,64 @@
+"""Asking for a model by command: the licence is the file that was agreed on, and the words are plain."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.memory.story import call_of
+
+from executor.errors import UsageError
+from executor.model.request_output import catalogue_text, request_text, requests_text
+from executor.model.requests import MAX_LICENCE_BYTES, accepted_licence
+from protocol.digest import Digest
+
+TEXT = b"Use it well.\n"
+
+
+def test_a_licence_is_accepted_by_the_file_with_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "LICENCE"
+    file.write_bytes(TEXT)
+    assert accepted_licence(Digest.of(TEXT), file) == Digest.of(TEXT)
+    assert accepted_licence(None, None) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"Use it well.", b"Use it well.\r\n", b"", b"x" * (MAX_LICENCE_BYTES + 1), None]
+)
+def test_another_licence_text_is_refused_before_anything_is_sent(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    file = tmp_path / "LICENCE"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match="LICENCE_FILE"):
+        accepted_licence(Digest.of(TEXT), file)
+
+
+def test_a_licence_that_is_missing_a_pipe_or_not_asked_for_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for agreed, file in ((Digest.of(TEXT), None), (Digest.of(TEXT), pipe), (None, pipe)):
+        with pytest.raises(UsageError, match="LICENCE_FILE"):
+            accepted_licence(agreed, file)
+
+
+def test_where_a_request_stands_is_said_in_a_line() -> None:
+    asked: Any = call_of("model", "Request").found.answer
+    assert request_text(asked) == "request 0, 0 of 1 votes for it, 0 against, waiting for Org1MSP"
+    assert request_text(call_of("model", "Decide").found.answer) == "granted, 1 of 1 votes for it, 0 against"
+    shown = requests_text("p", [replace(asked, request=replace(asked.request, purpose="a\x1b[2Jb"))])
+    assert "Org3MSP" in shown
+    assert "\x1b" not in shown
+
+
+def test_the_catalogue_says_how_to_ask() -> None:
+    (entry, *_) = call_of("model", "Catalogue").found
+    licensed = replace(entry, licence=Digest.of(TEXT), missing=2)
+    text = catalogue_text([licensed])
+    assert f"executor model request {entry.process} {entry.node} --purpose TEXT --licence FILE" in text
+    assert "decided  by its owner" in text
+    assert "lacks    2 trees" in text
+    assert "--licence" not in catalogue_text([entry])
+    assert catalogue_text([]) == "no models"
