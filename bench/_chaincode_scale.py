@@ -7,6 +7,7 @@ of which a node makes new ones in every round: what is measured is the ledger, n
 import copy
 import gc
 import importlib
+import signal
 import statistics
 import sys
 import time
@@ -74,8 +75,20 @@ def full_round() -> tuple[Timings, int]:
     return found, len(made.reads)
 
 
-def many_rounds(rounds: int = ROUNDS) -> Timings:
-    """Play rounds of two hundred nodes on a ring, and ask an auditor's questions at the end."""
+def many_rounds(rounds: int = ROUNDS) -> tuple[Timings, int]:
+    """Play rounds of two hundred nodes on a ring, and ask an auditor's questions at the end.
+
+    Ctrl-C ends it after the round that is being played; the times come with how many were.
+    """
+    stops: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: stops.append(number))
+    try:
+        return _many_rounds(rounds, stops)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _many_rounds(rounds: int, stops: list[int]) -> tuple[Timings, int]:
     federation, found = _federation({"kind": "ring"}, rounds), Timings()
     nodes = [_Node(federation, name, found) for name in federation.players]
     for iteration in range(rounds):
@@ -92,17 +105,20 @@ def many_rounds(rounds: int = ROUNDS) -> Timings:
         name, longest = found.worst()
         taken = f"{time.process_time() - began:.1f} s, longest call so far {name} with {longest:.1f} ms"
         print(f"round {iteration + 1} of {rounds}: {taken}", file=sys.stderr, flush=True)
+        if stops:
+            break
+    last = iteration
     federation.keys(RECORD, "", "")  # makes the index, which a peer's database has all the time
     gc.freeze()
     first = [f"node000/{number:04d}" for number in range(TREES)]
     for question in (
-        ("GetTask", "node000", rounds - 1),
+        ("GetTask", "node000", last),
         ("ListTasks",),
         ("Artifacts",),
-        ("Artifacts", rounds - 1),
+        ("Artifacts", last),
         ("ArtifactsOf", "Org1MSP"),
         ("ArtifactsOf", "Org1MSP", "node000"),
-        ("ArtifactsOf", "Org1MSP", "", rounds - 1),
+        ("ArtifactsOf", "Org1MSP", "", last),
         ("Slots", "node000"),
         ("Standing", "node000"),
         ("LastResult", "node000"),
@@ -113,10 +129,10 @@ def many_rounds(rounds: int = ROUNDS) -> Timings:
     ):
         for _ in range(REPEATS):
             nodes[0].ask(*question)
-    for skip in ("", str(rounds // 2)):
+    for skip in ("", str(last // 2)):
         for _ in range(REPEATS):
             nodes[0].history(skip)
-    return found
+    return found, last + 1
 
 
 class _Node:

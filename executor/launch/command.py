@@ -92,7 +92,8 @@ def launch(  # noqa: PLR0917 - one per option
     """
     limits = Limits(memory_bytes=memory * MIB, cpus=cpus)
     if follow:
-        check_alone(process, node, all_local, iterations, until_complete, data, drop, dry_run)
+        named = label if label != DEFAULT_LABEL else None
+        check_alone(process, node, all_local, iterations, until_complete, data, named, drop, dry_run)
         places = Places(tasks or places_of_host(limits))
         serve(caller, engine(), LaunchSettings("", None, None, limits, timeout, runtime, places), as_json)
         return

@@ -40,6 +40,7 @@ class Event(StrEnum):
     LEDGER_FOUND = "ledger.found"
     PROCESS_FOUND = "process.found"
     PROCESS_ENDED = "process.ended"
+    PROCESS_FAILED = "process.failed"
     NODE_STEP = "node.step"
     TASK_DONE = "task.done"
     NODE_FINISHED = "node.finished"

@@ -19,8 +19,8 @@ from protocol.errors import AttestreeError
 
 def check_alone(*given: object) -> None:
     """Refuse what says for whom and how much to work: a service works for all, until all is done."""
-    names = ("--process", "--node", "--all-local", "--iterations", "--until-complete", "--data", "--drop")
-    for name, value in zip((*names, "--dry-run"), given, strict=True):
+    names = ("--process", "--node", "--all-local", "--iterations", "--until-complete", "--data")
+    for name, value in zip((*names, "--label", "--drop", "--dry-run"), given, strict=True):
         if value:
             raise UsageError("LAUNCH_OPTIONS", f"--follow and {name} exclude each other", case="follow")
 

@@ -27,7 +27,7 @@ from executor.launch.log import Event, LogEntry
 from executor.launch.nodes import LaunchSettings, NodeReport, account_for, kill_learner, launch_node
 from executor.launch.patience import Backoff
 from executor.launch.store import held, stores_of
-from executor.launch.watchlist import Watchlist
+from executor.launch.watchlist import POLL, Watchlist
 from executor.ledger.chaincodes.orchestration import Orchestration
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import PULSE, Follower
@@ -41,6 +41,10 @@ READER = "auditor"
 RUNNING = ProcessState.RUNNING.value
 FOREVER = 365 * 86_400.0
 NODES_AT_ONCE = 1000
+EVENTS_AT_ONCE = 1000
+"""How many are heard before anything else gets its turn: a peer may make them up without end."""
+AWAY = ("LEDGER_UNREACHABLE", "LEDGER_TIMEOUT")
+"""What is said of no single process."""
 
 
 @dataclass
@@ -113,10 +117,23 @@ class Service:
             self._watchlist.add(brief.process for brief in ledger.orchestration.list(RUNNING))
             self._watchlist.add(self._agenda.processes)
         for process in self._watchlist.take(now):
-            self._tell(process, self._agenda.look(ledger, process))
+            self._look(ledger, process)
         if self._lost.failures:
             self._lost.succeeded()
             self._say(Event.LEDGER_FOUND, "the ledger answers again")
+
+    def _look(self, ledger: Ledger, process: str) -> ProcessStatus | None:
+        """Read where a process stands; one that cannot be read keeps no other from being worked for."""
+        try:
+            status = self._agenda.look(ledger, process)
+        except AttestreeError as error:
+            if error.code in AWAY:
+                raise
+            told = {"code": error.code, "exit_code": exit_code(error), "again_in": POLL}
+            self._say(Event.PROCESS_FAILED, "cannot be read", process=process, **told)
+            return None
+        self._tell(process, status)
+        return status
 
     def _tell(self, process: str, status: ProcessStatus | None) -> None:
         """Say once that there is a process to work for, and once how it ended."""
@@ -136,7 +153,7 @@ class Service:
                 continue
             if store.has_finished and not store.has_remains:
                 continue
-            status = self._agenda.look(ledger, store.process)
+            status = self._look(ledger, store.process)
             if status is not None and (store.has_remains or status.status is ProcessState.COMPLETED):
                 self._agenda.adopt(Assignment(store.process, store.node))
 
@@ -151,10 +168,13 @@ class Service:
 
     def _hear(self, follower: Follower) -> None:
         """Wait for an event, though not for long: a signal only leaves a note."""
-        found = follower.next(PULSE)
-        while found is not None:
+        wait_for = PULSE
+        for _ in range(EVENTS_AT_ONCE):
+            found = follower.next(wait_for)
+            if found is None:
+                return
             self._watchlist.announced(found.payload["process"], time.monotonic())
-            found = follower.next(0)
+            wait_for = 0.0
 
     def _note(self, ended: "Future[NodeReport]") -> None:
         """Take in how a node's launch ended, and when it is worked for again."""

@@ -107,7 +107,7 @@ def test_the_examples_of_gateway_and_shim_work_together(
         "MSP_FOLDER": str(network.msp_folder("org1", "data-scientist")),
         "PEER": network.peer_address("org1"),
         "TLS_ROOT": str(network.folder("org1") / "tlsca.pem"),
-        "AUTHORITIES": " ".join(
+        "AUTHORITIES": os.pathsep.join(
             f"{network.msp_id(name)}={network.folder(name) / 'ca.pem'}" for name in network.organisations
         ),
         "CHANNEL": CHANNEL,

@@ -89,7 +89,9 @@ def test_the_container_starts_the_service_and_is_confined(container: dict[str, A
     assert container["security_opt"] == ["no-new-privileges:true"]
     assert container["restart"] == "on-failure"
     assert not {"privileged", "pid", "ipc", "devices", "cap_add"} & set(container)
-    assert (FOLDER / container["build"]["context"] / container["build"]["dockerfile"]).is_file()
+    build = container["build"]
+    assert Path(os.path.normpath(FOLDER / build["context"] / build["dockerfile"])).is_file()
+    assert Path(os.path.normpath(FOLDER / build["context"])) == ROOT / "dist"
     state, socket = container["volumes"]
     assert state["source"] == state["target"]
     assert socket["target"] == "/var/run/docker.sock"

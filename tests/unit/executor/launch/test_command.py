@@ -89,7 +89,7 @@ def test_a_launch_reports_what_the_ledger_has(host: Host) -> None:
 
 
 def test_every_local_node_runs_until_nothing_is_left_and_publishes(host: Host) -> None:
-    launched = host.launch("--all-local", "--until-complete", *host.data)
+    launched = host.launch("--all-local", "--until-complete", "--tasks", 1, *host.data)
     assert launched.exit_code == 0
     lines = launched.stdout.splitlines()
     cells = [

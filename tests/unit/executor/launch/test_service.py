@@ -169,6 +169,25 @@ def test_a_ledger_that_is_away_for_a_while_is_waited_for(host: Host, monkeypatch
     assert Event.LEDGER_FOUND in {entry.event for entry in said}
 
 
+def test_h1_a_process_that_peers_disagree_about_keeps_no_other_from_going_on(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.lay_out("node01", "node02")
+    host.agree({**specification_of(1), "process": "a-disputed-one"})
+    honest = OneByOne.evaluate_agreed
+
+    def disputed(transport: OneByOne, chaincode: str, function: str, *arguments: Any) -> Any:
+        if arguments[:1] == ("a-disputed-one",):
+            raise PhaseError("PEERS_DISAGREE", "each says something else")
+        return honest(transport, chaincode, function, *arguments)
+
+    monkeypatch.setattr(OneByOne, "evaluate_agreed", disputed)
+    said = serve(host, all_of(Event.NODE_FINISHED, (host.process, "node01")))
+    assert {code for _, _, code in of(said, Event.PROCESS_FAILED)} == {"PEERS_DISAGREE"}
+    assert {name for name, *_ in of(said, Event.PROCESS_FOUND)} == {host.process}
+    assert of(said, Event.LEDGER_LOST) == []
+
+
 def test_a_defect_ends_one_launch_and_not_the_service(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.lay_out("node01", "node02")
     first = iter([RuntimeError("a defect")])
@@ -246,6 +265,7 @@ def opened(host: Host) -> list[TaskId]:
         ("--iterations", "2"),
         ("--until-complete",),
         ("--data", "x.csv"),
+        ("--label", "Fraud"),
         ("--drop", "x"),
         ("--dry-run",),
     ],
