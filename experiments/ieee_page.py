@@ -80,7 +80,8 @@ def write_ieee(result: IeeeResult, out: Path | None, docs: Path | None) -> None:
         attacks = [{**asdict(row), "loss": row.loss} for row in result.attacks()]
         write_csv(out / "ieee-cis-hostile.csv", list(attacks[0]), (tuple(row.values()) for row in attacks))
     if docs is not None:
-        command = f"executor experiment ieee-cis --seeds {len(result.seeds)}"
+        options = "--quick" if result.quick else f"--seeds {len(result.seeds)}"
+        command = f"executor experiment ieee-cis {options}"
         blocks: list[Grid | str] = [_run(result), WORDS, *grids(result)]
         pages.write_part(docs, "ieee-cis", pages.section(TITLE, command, result.seeds, blocks))
 
