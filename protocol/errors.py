@@ -398,7 +398,9 @@ TABLE: dict[str, Code] = {
         StateError, "Ask the node's organisation to publish its model: only the node has these trees."
     ),
     "MODEL_TREES": Code(StateError, "Send exactly the trees of the model that were never shared."),
-    "ACCESS_GRANT": Code(AccessError, "Ask for access: `executor model request`, once the process is completed."),
+    "ACCESS_GRANT": Code(
+        AccessError, "Ask for access: `executor model request`, once the process is completed."
+    ),
     "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),
     "GRANT_OWNER": Code(StateError, "Leave the owner alone: it always has access to its own model."),
     "GRANT_GOVERNED": Code(
