@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -277,7 +278,12 @@ def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes) -> None:
 
 def kept_about(container: str, root: Path) -> list[Path]:
     """The directories in which the engine and its containerd keep what they know of a container."""
-    places = (root / "containers", Path("/run/docker/containerd"), Path("/run/containerd"))
+    places = [root / "containers", Path("/run/docker/containerd"), Path("/run/containerd")]
+    # An engine of scripts/engine keeps all that it has beside its socket.
+    places += [
+        Path(address).parent
+        for address in re.findall("^unix://(/run/.*-engine-.*)", os.environ.get("DOCKER_HOST", ""))
+    ]
     walked = (found for place in places for found in os.walk(place))
     return [Path(folder, container) for folder, folders, _ in walked if container in folders]
 

@@ -416,3 +416,26 @@ def test_e12_same_vote_gives_the_same_bytes_on_every_peer(consortium, call):
     first, second = (consortium.admin1.endorse(HERE, *call, tx_id="t") for _ in range(2))
     assert first.status == 200, first.message
     assert first.bytes == second.bytes
+
+
+def test_h10_an_organisation_one_of_whose_nodes_was_there_lately_is_not_silent():
+    """The node owes nothing any more, so it is no part of what is owed, and a sign of life all the same."""
+    nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP", "node06": "Org3MSP"}
+    once = {"steps": changed("steps", 0, "iterations", 1)["steps"]}
+    federation = Federation(THREE | once | {"nodes": nodes, "topology": {"kind": "disconnected"}})
+    federation.time += DAY
+    player = federation.players["node05"]
+    player.open(0)
+    player.complete()
+    for member in (federation.admin1, federation.admin2):
+        call = (HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone")
+        vote = member.submit(*call, time=federation.time + timedelta(hours=2))
+    assert (vote["change"], vote["vote"]["counts"]) == (None, False)
+    *_, left = leave_out(
+        federation,
+        federation.admin1,
+        federation.admin2,
+        node="node06",
+        time=federation.time + timedelta(hours=2),
+    )
+    assert left["change"] is not None

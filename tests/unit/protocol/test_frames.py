@@ -256,3 +256,19 @@ def test_b7_a_mutated_answer_is_refused_or_is_another(data):
     except FrameError:
         return
     assert found.to_answer().to_bytes() == mutated
+
+
+def test_a_reader_asks_for_what_is_left_and_no_more_than_a_block():
+    asked = []
+
+    def receive(size):
+        asked.append(size)
+        return b"x" * min(size, 40_000)
+
+    hung_up = FrameError("FRAME_LENGTH", "nothing came")
+    assert frames.reader(receive, hung_up)(100_000) == b"x" * 100_000
+    assert asked[0] == 1 << 16
+    assert asked[-1] == 20_000
+    with pytest.raises(FrameError) as caught:
+        frames.reader(lambda _: b"", hung_up)(1)
+    assert caught.value is hung_up

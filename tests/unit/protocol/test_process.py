@@ -14,8 +14,9 @@ from protocol.agreement.consent import consent_to_access
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import ModelAccess, Specification
+from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
-from protocol.errors import AttestreeError, ProcessError
+from protocol.errors import AttestreeError, ProcessError, RecordError
 
 DIGEST = "sha256:" + "5" * 64
 SPECIFICATION = {
@@ -464,3 +465,10 @@ def test_who_asks_for_a_model_has_no_say_and_who_left_neither(rule, present, org
     assert not consent.is_out_of_reach(())
     assert consent.is_out_of_reach(entitled[: len(entitled) - quorum + 1])
     assert not consent.is_out_of_reach(entitled[: len(entitled) - quorum])
+
+
+@pytest.mark.parametrize("columns", [("a", "b", "a"), ("a", "Class")])
+def test_d6_a_column_that_stands_twice_is_no_schema(columns):
+    with pytest.raises(RecordError) as caught:
+        FeatureSchema(columns, "Class")
+    assert caught.value.code == "RECORD_VALUE"

@@ -1,5 +1,6 @@
 """Openings, round results and payloads: one form each, every field checked, nothing else accepted."""
 
+import base64
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from protocol import canonical
 from protocol.digest import Digest
-from protocol.errors import TABLE, AttestreeError
+from protocol.errors import TABLE, AttestreeError, RecordError
 from protocol.identifiers import EstimatorId
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, inputs_digest, statement
@@ -194,3 +195,11 @@ def test_any_bytes_are_refused_with_a_code(raw):
 def test_the_documentation_has_the_same_fields(heading, record):
     section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(record)
+
+
+def test_a_payload_in_base64_may_be_as_large_as_one_in_bytes():
+    raw = bytes(range(256)) * 12
+    assert read_payload(None, base64.b64encode(raw).decode(), Digest.of(raw), max_bytes=len(raw)) == raw
+    with pytest.raises(RecordError) as caught:
+        read_payload(None, base64.b64encode(raw + bytes(9)).decode(), Digest.of(raw), max_bytes=len(raw))
+    assert caught.value.code == "PAYLOAD_SIZE"
