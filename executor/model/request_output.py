@@ -42,7 +42,7 @@ def _entry_lines(item: CatalogueEntry) -> list[str]:
     licence = "" if item.licence is None else " --licence FILE"
     lines = [f"{item.process}/{item.node} of {item.owner}, {item.size} estimators, {item.digest}"]
     lines += [f"  {plain(item.description)}"] if item.description else []
-    lines += [f"  figures  {figures}"] if figures else []
+    lines += [f"  figures  {figures}, as its node says"] if figures else []
     lines += [f"  licence  {item.licence}"] if item.licence is not None else []
     lines += [f"  lacks    {item.missing} trees that only its node has"] if item.missing else []
     ask = f"executor model request {item.process} {item.node} --purpose TEXT{licence}"

@@ -192,6 +192,17 @@ def test_a_request_names_the_licence_and_has_a_bounded_purpose(governed):
     assert outsider.code(MODEL, "Request", governed.process, "node99", "why", DIGESTS[6]) == "MODEL_UNKNOWN"
 
 
+def test_access_that_ends_can_be_asked_for_longer_and_not_for_less(owned):
+    owned.admin1.submit(MODEL, "Grant", owned.process, "node01", ASKER, "2900-01-01T00:00:00Z")
+    request = (MODEL, "Request", owned.process, "node01", "to go on", "")
+    assert asker(owned).code(*request, "2899-01-01T00:00:00Z") == "REQUEST_NEEDLESS"
+    assert owned.admin1.code(*request, "") == "REQUEST_NEEDLESS"
+    vote(owned, owned.admin1, asker(owned).submit(*request, ""))
+    granted = owned.auditor1.evaluate(MODEL, "Access", owned.process, "node01")["organisations"][ASKER]
+    assert granted["expires"] is None
+    assert asker(owned).code(*request, "") == "REQUEST_NEEDLESS"
+
+
 def test_h5_requests_of_one_organisation_are_bounded_and_take_nothing_from_others(governed):
     for _ in range(2):
         ask(governed, DIGESTS[6])

@@ -60,5 +60,6 @@ def test_the_catalogue_says_how_to_ask() -> None:
     assert f"executor model request {entry.process} {entry.node} --purpose TEXT --licence FILE" in text
     assert "decided  by its owner" in text
     assert "lacks    2 trees" in text
+    assert "as its node says" in text
     assert "--licence" not in catalogue_text([entry])
     assert catalogue_text([]) == "no models"
