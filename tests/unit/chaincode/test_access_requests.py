@@ -245,3 +245,16 @@ def test_the_catalogue_says_what_a_model_is_and_how_to_ask_and_no_more(governed)
     assert (entry["access"], entry["licence"], entry["missing"]) == ("majority", DIGESTS[6], 0)
     assert "estimators" not in entry
     assert outsider.evaluate(MODEL, "Catalogue", "absent")["items"] == []
+
+
+def test_h9_who_left_before_the_end_has_no_say_and_is_not_waited_for():
+    federation = Channel(THREE | {"model_access": "all"})
+    process = federation.process
+    federation.nodes["node05"].submit("orchestration", "Leave", process, "node05", 0)
+    federation.play(0, ["node01", "node03"])
+    federation.publish_all("node01", "node03")
+    federation.admin1.submit("orchestration", "Complete", process)
+    asked = ask(federation)
+    assert asked["missing"] == ["Org1MSP", "Org2MSP"]
+    assert federation.admin3.code(*call(federation, asked, True)) == "ACCESS_ORGANISATION"
+    assert federation.admin3.code(MODEL, *revocation(federation, "Org2MSP")) == "ACCESS_ORGANISATION"
