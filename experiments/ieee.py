@@ -63,6 +63,7 @@ class IeeeResult:
     split: WindowedSplit
     seeds: tuple[int, ...]
     kinds: tuple[str, ...]
+    quick: bool = False
     runs: dict[tuple[str, str], list[Floats]] = field(default_factory=dict)
 
     def mean(self, kind: str, way: str, metric: str = "ap") -> float:
@@ -139,7 +140,7 @@ def run_ieee(
     kinds: Mapping[str, Parameters] = KINDS,
 ) -> IeeeResult:
     """Run every federation of every kind and seed, and the pooled bound."""
-    result = IeeeResult(split, tuple(seeds), tuple(kinds))
+    result = IeeeResult(split, tuple(seeds), tuple(kinds), quick)
     for kind, seed in itertools.product(kinds, seeds):
         engine = DriftEngine(split, seed, kinds[kind], jobs)
         for way, values in _outcomes(engine, quick=quick):

@@ -14,12 +14,12 @@ WORDS = f"""Twenty nodes, the addresses with most transactions, of 4 organisatio
 four iterations has a window of about 36 days of its own; the fifth window of all nodes tests every model.
 Pooled is what one node would learn from everybody's rows: a bound, since nobody may have them. Federated is
 the full topology. Alone and pooled hold all that they ever fitted. Figures are means over nodes and seeds, ±
-the deviation of the seeds.
+the deviation of the seeds; one seed has none, and says nothing about how far another would lie.
 
 A day's budget is {BUDGET} alerts for all nodes together; recall is read off where precision is {SURE:g}; the
 cost a day is the amount of the frauds that no alert named plus {REVIEW:g} for each alert, which is assumed.
 The hostile organisation sends what [hostile members](#hostile-members) send; the honest nodes are measured.
-Settings were chosen with three windows to train on and the fourth to test on, seed 0."""
+About a dozen settings were tried with three windows to train on and the fourth to test on, seed 0."""
 
 
 def quality_grid(result: IeeeResult) -> Grid:
@@ -27,7 +27,9 @@ def quality_grid(result: IeeeResult) -> Grid:
     rows = []
     for kind in result.kinds:
         for way in (*TOPOLOGIES, POOLED):
-            ap = f"{plain(result.mean(kind, way))} ± {plain(result.spread(kind, way))}"
+            ap = plain(result.mean(kind, way))
+            if len(result.seeds) > 1:
+                ap += f" ± {plain(result.spread(kind, way))}"
             others = [result.mean(kind, way, metric) for metric in ALERT_METRICS[1:]]
             cells = [plain(value) for value in others[:-1]] + [f"{others[-1]:,.0f}"]
             rows.append((f"{kind}, {way}", ap, *cells))
@@ -80,7 +82,8 @@ def write_ieee(result: IeeeResult, out: Path | None, docs: Path | None) -> None:
         attacks = [{**asdict(row), "loss": row.loss} for row in result.attacks()]
         write_csv(out / "ieee-cis-hostile.csv", list(attacks[0]), (tuple(row.values()) for row in attacks))
     if docs is not None:
-        command = f"executor experiment ieee-cis --seeds {len(result.seeds)}"
+        options = "--quick" if result.quick else f"--seeds {len(result.seeds)}"
+        command = f"executor experiment ieee-cis {options}"
         blocks: list[Grid | str] = [_run(result), WORDS, *grids(result)]
         pages.write_part(docs, "ieee-cis", pages.section(TITLE, command, result.seeds, blocks))
 

@@ -41,9 +41,15 @@ def fit_boosted(rows: Rows, seed: int, options: FitOptions, limits: TreeLimits) 
     bins = binned(rows)
     model = _model(options, limits, random_state)
     with _threads().limit(limits=1, user_api="openmp"):
-        model.fit(bins.codes[kept], rows.y[kept], sample_weight=weight[kept])
+        model.fit(_present(bins.codes[kept]), rows.y[kept], sample_weight=weight[kept])
     bins.translate(model)
     return strip_boosted(model, limits, options.threshold_bits)
+
+
+def _present(codes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Call a column without any value constant, which no tree splits either; the library would fail on it."""
+    codes[:, np.isnan(codes).all(axis=0)] = 0.0
+    return codes
 
 
 class Bins(NamedTuple):

@@ -398,12 +398,15 @@ TABLE: dict[str, Code] = {
         StateError, "Ask the node's organisation to publish its model: only the node has these trees."
     ),
     "MODEL_TREES": Code(StateError, "Send exactly the trees of the model that were never shared."),
-    "ACCESS_GRANT": Code(AccessError, "Ask the owner of the model to Grant your organisation access."),
+    "ACCESS_GRANT": Code(
+        AccessError, "Ask for access: `executor model request`, once the process is completed."
+    ),
     "GRANT_UNKNOWN": Code(StateError, "Nothing is left to do: the organisation has no access."),
     "GRANT_OWNER": Code(StateError, "Leave the owner alone: it always has access to its own model."),
     "GRANT_GOVERNED": Code(
         StateError,
-        "Let the organisation ask (`executor model request`): others decide too, as agreed.",
+        "Ask the others, who decide too: for access with `executor model request`, to end it with `executor"
+        " model revoke --purpose`.",
     ),
     "REQUEST_EARLY": Code(StateError, "Ask when the process is completed; Status shows its state."),
     "REQUEST_NEEDLESS": Code(StateError, "Nothing is left to do: the organisation may read the model."),

@@ -1,17 +1,16 @@
 """Who may read a model: the owner always, others while a grant holds.
 
-Who grants is in the specification: the owner, or a majority or all who take part, on request (`requests.py`).
-To revoke is the owner's in any case.
+Who grants and who revokes is in the specification: the owner, or a majority or all who take part, on request
+(`requests.py`).
 
 The time of a read is its client's claim, so a grant's expiry binds honest clients. A revocation ends what the
 chaincode answers; the peers keep what they hold.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
-from chaincode.common import CallerIdentity, caller_of, provenance, read, time_text, write
+from chaincode.common import caller_of, provenance, read, time_text, write
 from chaincode.common.calls import initial_model, model_context
 from chaincode.shim import Context
 from protocol.agreement.lifecycle import ProcessState
@@ -19,17 +18,13 @@ from protocol.agreement.process import ModelAccess
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
-from protocol.ledger.common import Provenance
-from protocol.ledger.models import AccessChange, AccessRecord, Grant
-from protocol.ledger.requests import AccessRequest
+from protocol.ledger.models import AccessRecord
 
 
 def open_to_consortium(ctx: Context, process: str, node: str, owner: str, consortium: Iterable[str]) -> None:
     """Write the first access record: the owner and every organisation of the consortium, without end."""
-    by = provenance(ctx)
-    granted = {name: Grant(None, by) for name in consortium}
-    change = AccessChange("publish", owner, None, by)
-    write(ctx, keys.access(process, node), AccessRecord(process, node, owner, granted, change))
+    opened = AccessRecord.opened(process, node, owner, consortium, provenance(ctx))
+    write(ctx, keys.access(process, node), opened)
 
 
 def need_access(ctx: Context, process: str, node: str, used_by: str = "") -> None:
@@ -61,34 +56,35 @@ def find_access(ctx: Context, process: str, node: str) -> AccessRecord:
 
 def grant(ctx: Context, record: AccessRecord, organisation: str, expires: str) -> AccessRecord:
     """Give an organisation access, without end or until a time to come; a second grant replaces the first."""
-    _check_owner(record, caller_of(ctx), organisation)
-    rule = model_context(ctx, record.process).access
-    if rule is not ModelAccess.OWNER:
-        raise StateError("GRANT_GOVERNED", f"{rule} decide who reads models of {record.process}")
-    given = Grant(expiry(expires, ctx.time), provenance(ctx))
-    change = AccessChange("grant", organisation, given.expires, given.by)
-    return replace(record, organisations={**record.organisations, organisation: given}, change=change)
-
-
-def granted(record: AccessRecord, asked: AccessRequest, by: Provenance) -> AccessRecord:
-    """Give an organisation the access that it asked for and that was decided."""
-    change = AccessChange("grant", asked.organisation, asked.expires, by, asked.number)
-    given = {**record.organisations, asked.organisation: Grant(asked.expires, by)}
-    return replace(record, organisations=given, change=change)
+    _check_decides(ctx, record)
+    _check_other(record, organisation)
+    return record.with_grant(organisation, expiry(expires, ctx.time), provenance(ctx))
 
 
 def revoke(ctx: Context, record: AccessRecord, organisation: str) -> AccessRecord:
     """Take an organisation's access away."""
-    _check_owner(record, caller_of(ctx), organisation)
+    _check_decides(ctx, record)
+    check_revocable(record, organisation)
+    return record.without(organisation, provenance(ctx))
+
+
+def check_revocable(record: AccessRecord, organisation: str) -> None:
+    """Refuse to take away the owner's access, or what is not there."""
+    _check_other(record, organisation)
     if organisation not in record.organisations:
         raise StateError("GRANT_UNKNOWN", f"{organisation} has no access to the model of {record.node}")
-    kept = {name: given for name, given in record.organisations.items() if name != organisation}
-    change = AccessChange("revoke", organisation, None, provenance(ctx))
-    return replace(record, organisations=kept, change=change)
 
 
-def _check_owner(record: AccessRecord, caller: CallerIdentity, organisation: str) -> None:
-    caller.need_organisation(record.owner)
+def _check_decides(ctx: Context, record: AccessRecord) -> None:
+    """Refuse others than the owner, and the owner where it does not decide alone."""
+    caller_of(ctx).need_organisation(record.owner)
+    rule = model_context(ctx, record.process).access
+    if rule is not ModelAccess.OWNER:
+        raise StateError("GRANT_GOVERNED", f"{rule} decide who reads models of {record.process}")
+
+
+def _check_other(record: AccessRecord, organisation: str) -> None:
+    """Refuse to decide on the owner's own access."""
     if parse_organisation(organisation) == record.owner:
         raise StateError("GRANT_OWNER", f"{organisation} owns the model of {record.node}")
 

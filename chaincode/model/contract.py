@@ -43,7 +43,7 @@ class ModelContract(ModelQueries, AccessRequests):
         " estimators (how many)",
         "AccessGranted": "an organisation may read a model: version, process, node, owner, organisation,"
         " expires",
-        "AccessRequested": "an organisation asks to read a model: version, process, node, organisation,"
+        "AccessRequested": "an organisation asks who reads a model: version, process, node, organisation,"
         " number, voter (who asks), granted (null)",
         "AccessVoted": "an organisation voted on a request: version, process, node, organisation (who asks),"
         " number, voter, granted (null while nothing is decided)",
@@ -137,7 +137,10 @@ class ModelContract(ModelQueries, AccessRequests):
     @submit
     @allow(*STAFF)
     def revoke(self, ctx: Context, process: str, node: str, organisation: str) -> AccessRecord:
-        """Take an organisation's access to a model away, by its owner; returns who has access."""
+        """Take an organisation's access to a model away, by its owner where it decides; returns who has it.
+
+        Where others decide too, RequestRevocation asks them.
+        """
         record = access.revoke(ctx, access.find_access(ctx, process, node), organisation)
         return self._changed(ctx, "AccessRevoked", record)
 

@@ -6,6 +6,7 @@ from chaincode.common.records import parse
 from chaincode.common.trees import read_trees
 from chaincode.model import access
 from chaincode.shim import Context, RefusalError, evaluate
+from protocol.agreement.parameters import MAX_NODES
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId, parse_process
 from protocol.ledger import keys
@@ -60,6 +61,8 @@ class ModelQueries(LedgerContract):
     @evaluate
     def unpublished(self, ctx: Context, process: str, nodes: list[str]) -> Unpublished:
         """Return those of these nodes of a process that have no model; orchestration reads it."""
+        if len(nodes) > MAX_NODES:
+            raise RefusalError("BAD_ARGUMENT", f"a process has at most {MAX_NODES} nodes")
         found = ctx.get_many([keys.model(process, node) for node in nodes])
         return Unpublished(tuple(node for node, raw in zip(nodes, found, strict=True) if raw is None))
 

@@ -1,4 +1,4 @@
-"""Asking to read a model of a completed process, and deciding on it as its specification says.
+"""Asking who reads a model of a completed process, and deciding on it as its specification says.
 
 Requests and votes stand under keys of their own and count with the endorsement of the organisation whose
 word they are (`chaincode/common/own.py`). Who decides is in `protocol/agreement/consent.py`.
@@ -36,7 +36,7 @@ from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount, Re
 
 
 class AccessRequests(LedgerContract):
-    """Request, Decide and Requests."""
+    """Request, RequestRevocation, Decide and Requests."""
 
     @submit
     @allow(*STAFF)
@@ -52,30 +52,43 @@ class AccessRequests(LedgerContract):
         check_text(purpose, "the purpose")
         record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
         asker = caller_of(ctx).organisation
+        _check_completed(terms)
         _check_request(ctx, record, terms, asker, licence)
-        place = keys.requests(process, asker)
-        before = read(ctx, place, RequestCount) or RequestCount(0)
-        if before.asked >= terms.quota:
-            raise StateError("REQUEST_LIMIT", f"{asker} has asked for {before.asked} models of {process}")
-        write(ctx, place, RequestCount(before.asked + 1))
-        until = access.expiry(expires, ctx.time)
-        made = AccessRequest(
-            process, node, asker, before.asked, purpose, terms.licence, until, provenance(ctx)
-        )
-        write_word(ctx, asker, made.key, made)
-        self._say(ctx, "AccessRequested", made)
-        return RequestStatus.of(made, _consent(terms, record, asker), {})
+        until, number = access.expiry(expires, ctx.time), _count(ctx, terms, asker)
+        made = AccessRequest(process, node, asker, number, purpose, terms.licence, until, provenance(ctx))
+        return self._asked(ctx, made, _consent(terms, record, made))
+
+    @submit
+    @allow(*STAFF)
+    def request_revocation(
+        self, ctx: Context, process: str, node: str, organisation: str, purpose: str
+    ) -> RequestStatus:
+        """Ask to take an organisation's access to a model away, by one who has a say; returns the request.
+
+        It is decided as a request to read is, without the organisation whose access it is about, and counts
+        as one. Where the owner alone decides it may Revoke at once.
+        """
+        check_text(purpose, "the purpose")
+        record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
+        asker = caller_of(ctx).organisation
+        _check_completed(terms)
+        access.check_revocable(record, organisation)
+        number, by = _count(ctx, terms, asker), provenance(ctx)
+        made = AccessRequest(process, node, asker, number, purpose, None, None, by, revokes=organisation)
+        consent = _consent(terms, record, made)
+        _check_say(consent, asker)
+        return self._asked(ctx, made, consent)
 
     @submit
     @allow(*STAFF)
     def decide(  # noqa: PLR0917
         self, ctx: Context, process: str, node: str, organisation: str, number: int, digest: str, agrees: bool
     ) -> RequestStatus:
-        """Vote on a request to read a model; returns the request with the votes on it.
+        """Vote on a request about who reads a model; returns the request with the votes on it.
 
         `number` is the request's, `digest` that of what is asked for. Whose votes it takes is in the
         specification (`model_access`): the owner's, a majority's, or everybody's. The vote that is enough
-        grants access; the one after which the others cannot be enough refuses it.
+        does what is asked; the one after which the others cannot be enough refuses it.
         """
         asked = _find(ctx, process, node, organisation, number)
         if asked.decision is not None:
@@ -83,9 +96,8 @@ class AccessRequests(LedgerContract):
         if str(asked.digest) != digest:
             raise StateError("REQUEST_DIGEST", f"{organisation} asks for {asked.digest}")
         record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
-        consent, voter = _consent(terms, record, organisation), caller_of(ctx).organisation
-        if voter not in consent.members:
-            raise AccessError("ACCESS_ORGANISATION", f"{voter} has no say in who reads this model")
+        consent, voter = _consent(terms, record, asked), caller_of(ctx).organisation
+        _check_say(consent, voter)
         votes = _votes(ctx, asked, consent)
         if voter in votes:
             raise StateError("REQUEST_VOTED", f"{voter} has voted on this request")
@@ -97,7 +109,7 @@ class AccessRequests(LedgerContract):
         if asked.decision is not None:
             write(ctx, asked.key, asked)
             if asked.decision.granted:
-                write(ctx, keys.access(process, node), access.granted(record, asked, by))
+                write(ctx, keys.access(process, node), asked.carried_out(record, by))
         self._say(ctx, "AccessVoted", asked)
         return RequestStatus.of(asked, consent, votes)
 
@@ -105,7 +117,7 @@ class AccessRequests(LedgerContract):
     def requests(
         self, ctx: Context, process: str, node: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[RequestStatus]:
-        """List the requests for models of a process, or for one of them, with the votes on each."""
+        """List the requests about models of a process, or about one of them, with the votes on each."""
         prefix = ("request", parse_process(process), *((parse_node(node),) if node else ()))
         terms = access_terms(ctx, process)
 
@@ -113,10 +125,15 @@ class AccessRequests(LedgerContract):
             if not is_word(ctx, asked.organisation, asked.key, asked):
                 return None
             record = access.find_access(ctx, process, asked.node)
-            consent = _consent(terms, record, asked.organisation)
+            consent = _consent(terms, record, asked)
             return RequestStatus.of(asked, consent, _votes(ctx, asked, consent))
 
         return page(ctx, prefix, size, bookmark, AccessRequest, show)
+
+    def _asked(self, ctx: Context, made: AccessRequest, consent: Consent) -> RequestStatus:
+        write_word(ctx, made.organisation, made.key, made)
+        self._say(ctx, "AccessRequested", made)
+        return RequestStatus.of(made, consent, {})
 
     def _say(self, ctx: Context, event: str, asked: AccessRequest) -> None:
         decided = None if asked.decision is None else asked.decision.granted
@@ -135,15 +152,34 @@ class AccessRequests(LedgerContract):
         )
 
 
-def _check_request(ctx: Context, record: AccessRecord, terms: AccessTerms, asker: str, licence: str) -> None:
-    """Refuse a request before the end of the process, without need, or on another licence."""
+def _check_completed(terms: AccessTerms) -> None:
+    """Refuse a request before the end of the process: who has a say changes until then."""
     if terms.status is not ProcessState.COMPLETED:
         raise StateError("REQUEST_EARLY", f"process {terms.process} is {terms.status}")
+
+
+def _check_request(ctx: Context, record: AccessRecord, terms: AccessTerms, asker: str, licence: str) -> None:
+    """Refuse a request to read without need, or on another licence."""
     if record.allows(asker, time_text(ctx.time)):
         raise StateError("REQUEST_NEEDLESS", f"{asker} may read the model of {record.node}")
     agreed = "" if terms.licence is None else str(terms.licence)
     if licence != agreed:
         raise StateError("REQUEST_LICENCE", f"the licence of {terms.process} is {agreed or 'none'}")
+
+
+def _check_say(consent: Consent, organisation: str) -> None:
+    if organisation not in consent.members:
+        raise AccessError("ACCESS_ORGANISATION", f"{organisation} has no say in who reads this model")
+
+
+def _count(ctx: Context, terms: AccessTerms, asker: str) -> int:
+    """Return the number of an organisation's next request; refuse one more than the process lets it make."""
+    place = keys.requests(terms.process, asker)
+    before = read(ctx, place, RequestCount) or RequestCount(0)
+    if before.asked >= terms.quota:
+        raise StateError("REQUEST_LIMIT", f"{asker} has made {before.asked} requests in {terms.process}")
+    write(ctx, place, RequestCount(before.asked + 1))
+    return before.asked
 
 
 def _find(ctx: Context, process: str, node: str, organisation: str, number: int) -> AccessRequest:
@@ -156,8 +192,8 @@ def _find(ctx: Context, process: str, node: str, organisation: str, number: int)
     return found
 
 
-def _consent(terms: AccessTerms, record: AccessRecord, organisation: str) -> Consent:
-    return consent_to_access(terms.access, record.owner, terms.present, organisation)
+def _consent(terms: AccessTerms, record: AccessRecord, asked: AccessRequest) -> Consent:
+    return consent_to_access(terms.access, record.owner, terms.present, asked.subject)
 
 
 def _votes(ctx: Context, asked: AccessRequest, consent: Consent) -> dict[str, AccessVote]:

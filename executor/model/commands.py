@@ -11,7 +11,7 @@ from executor.model.explain import explain
 from executor.model.export import export
 from executor.model.predict import predict
 from executor.model.prove import prove
-from executor.model.requests import catalogue, decide, request
+from executor.model.requests import catalogue, decide, request, revoke
 from executor.model.verify_command import verify
 from executor.output import answer, echo
 from executor.process.names import msp_id
@@ -25,7 +25,7 @@ def model() -> None:
     """Read published models, take them away, score rows with them, decide who may read them."""
 
 
-for command in (catalogue, compare, decide, explain, export, predict, prove, request, verify):
+for command in (catalogue, compare, decide, explain, export, predict, prove, request, revoke, verify):
     model.add_command(command)
 
 
@@ -106,18 +106,3 @@ def grant(
         done = ledger.models.grant(process, node, name, expires)
     until = f" until {expires}" if expires else ""
     submitted(done, f"{name} may read {process}/{node}{until}", done.answer.to_dict(), as_json=as_json)
-
-
-@model.command()
-@click.argument("process")
-@click.argument("node")
-@click.argument("organisation_id", metavar="ORGANISATION")
-@json_option
-@_scientist
-@reported
-def revoke(process: str, node: str, organisation_id: str, as_json: bool, caller: Caller) -> None:
-    """Take ORGANISATION's access to the model of NODE away; what it has read it keeps."""
-    name = msp_id(organisation_id)
-    with caller.ledger() as ledger:
-        done = ledger.models.revoke(process, node, name)
-    submitted(done, f"{name} may no longer read {process}/{node}", done.answer.to_dict(), as_json=as_json)

@@ -17,14 +17,15 @@ def requests_text(process: str, found: list[RequestStatus]) -> str:
             each.request.node,
             each.request.organisation,
             str(each.request.number),
+            "to read" if each.request.revokes is None else f"that {each.request.revokes} no longer reads",
             each.request.purpose,
             f"{len(each.agreed)} of {each.needed}, {len(each.refused)} against",
             ", ".join(each.missing),
         )
         for each in found
     ]
-    columns = ("Node", "Organisation", "Number", "Purpose", "Votes", "May vote")
-    return table(f"Open requests for models of {process}", columns, rows, figures=False)
+    columns = ("Node", "Organisation", "Number", "Asks", "Purpose", "Votes", "May vote")
+    return table(f"Open requests about models of {process}", columns, rows, figures=False)
 
 
 def request_text(status: RequestStatus) -> str:

@@ -1,4 +1,4 @@
-"""`executor model catalogue|request|decide`: what is to be had on which terms, asking for it, voting."""
+"""`executor model catalogue|request|revoke|decide`: what is to be had on which terms, asking, voting."""
 
 from pathlib import Path
 
@@ -71,6 +71,34 @@ def request(
 
 @click.command()
 @click.argument("process")
+@click.argument("node")
+@click.argument("organisation_id", metavar="ORGANISATION")
+@click.option("--purpose", help="Why; asks those who decide, where the owner does not alone.")
+@json_option
+@_scientist
+@reported
+def revoke(
+    *, process: str, node: str, organisation_id: str, purpose: str | None, as_json: bool, caller: Caller
+) -> None:
+    """Take ORGANISATION's access to the model of NODE away; what it has read it keeps.
+
+    Its owner does so at once where it decides alone. Where a majority or all who take part decide, any of
+    them asks the others with --purpose, and they vote (`executor model decide`).
+    """
+    name = msp_id(organisation_id)
+    with caller.ledger() as ledger:
+        if purpose is None:
+            done = ledger.models.revoke(process, node, name)
+            line = f"{name} may no longer read {process}/{node}"
+            submitted(done, line, done.answer.to_dict(), as_json=as_json)
+            return
+        asked = ledger.models.request_revocation(process, node, name, purpose)
+    line = f"{process}/{node} is to be closed to {name}: {request_text(asked.answer)}"
+    submitted(asked, line, asked.answer.to_dict(), as_json=as_json)
+
+
+@click.command()
+@click.argument("process")
 @click.argument("node", default="")
 @click.argument("organisation_id", metavar="[ORGANISATION]", default="")
 @click.argument("number", type=click.IntRange(0), required=False)
@@ -88,7 +116,7 @@ def decide(
     as_json: bool,
     caller: Caller,
 ) -> None:
-    """List the open requests for models of PROCESS, or of NODE alone; with --yes or --no vote on one.
+    """List the open requests about models of PROCESS, or of NODE alone; with --yes or --no vote on one.
 
     A vote names the request by NODE, ORGANISATION (org3 or Org3MSP) and NUMBER, as they are listed.
     """

@@ -66,9 +66,9 @@ def consent_to(change: Change, progress: Progress) -> Consent:
 
 
 def consent_to_access(rule: ModelAccess, owner: str, present: tuple[str, ...], organisation: str) -> Consent:
-    """Return whose consent it takes that an organisation may read a model of a completed process.
+    """Return whose consent it takes that an organisation may read a model, or no longer may.
 
-    Who asks has no say in it, also as a member. Where nobody else is left, the owner decides.
+    The organisation has no say in it, also as a member. Where nobody else is left, the owner decides.
     """
     others = tuple(name for name in present if name != organisation)
     if rule is ModelAccess.OWNER or not others:

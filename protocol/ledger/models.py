@@ -1,7 +1,8 @@
 """What the model chaincode stores and answers."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Self
 
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -97,6 +98,7 @@ class AccessChange(LedgerRecord):
     expires: Annotated[str | None, "until when it holds; null for no end"]
     by: Annotated[Provenance, "who changed it"]
     request: Annotated[int | None, "the number of the request that was granted, if it was one", ABSENT] = None
+    asked: Annotated[str | None, "who made it, where it asked to revoke another's access", ABSENT] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,28 @@ class AccessRecord(LedgerRecord):
     owner: Annotated[str, "the MSP id that owns the model"]
     organisations: Annotated[dict[str, Grant], "by organisation, until when and by whom"]
     change: Annotated[AccessChange, "what changed last"]
+
+    @classmethod
+    def opened(cls, process: str, node: str, owner: str, consortium: Iterable[str], by: Provenance) -> Self:
+        """Begin with the owner and every organisation of the consortium, without end."""
+        granted = {name: Grant(None, by) for name in consortium}
+        return cls(process, node, owner, granted, AccessChange("publish", owner, None, by))
+
+    def with_grant(
+        self, organisation: str, expires: str | None, by: Provenance, request: int | None = None
+    ) -> Self:
+        """Give an organisation access; a second grant replaces the first."""
+        granted = {**self.organisations, organisation: Grant(expires, by)}
+        change = AccessChange("grant", organisation, expires, by, request)
+        return replace(self, organisations=granted, change=change)
+
+    def without(
+        self, organisation: str, by: Provenance, request: int | None = None, asked: str | None = None
+    ) -> Self:
+        """Take an organisation's access away."""
+        kept = {name: given for name, given in self.organisations.items() if name != organisation}
+        change = AccessChange("revoke", organisation, None, by, request, asked)
+        return replace(self, organisations=kept, change=change)
 
     def allows(self, organisation: str, now: str) -> bool:
         """Whether an organisation may read the model at a time of the ledger."""

@@ -1,4 +1,4 @@
-"""Requests to read models of completed processes, the votes on them, and the catalogue that leads to them.
+"""Requests about who reads models of completed processes, the votes on them, and the catalogue of models.
 
 Each stands under a key that one organisation writes, and counts with that organisation's endorsement.
 """
@@ -14,7 +14,8 @@ from protocol.digest import Digest
 from protocol.ledger import keys
 from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
-from protocol.ledger.record import LedgerRecord, Raw
+from protocol.ledger.models import AccessRecord
+from protocol.ledger.record import ABSENT, LedgerRecord, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class RequestCount(LedgerRecord):
 class AccessDecision(LedgerRecord):
     """What the votes on a request came to."""
 
-    granted: Annotated[bool, "whether the organisation may read the model"]
+    granted: Annotated[bool, "whether what was asked for was done"]
     agreed: Annotated[tuple[str, ...], "the organisations that voted for it"]
     refused: Annotated[tuple[str, ...], "the organisations that voted against it"]
     by: Annotated[Provenance, "whose vote decided"]
@@ -38,7 +39,7 @@ class AccessDecision(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest(OwnWord):
-    """An organisation asks to read a model, for a purpose, on the licence of the process."""
+    """An organisation asks to read a model, on the licence of the process, or that another no longer may."""
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node whose model it is"]
@@ -49,6 +50,12 @@ class AccessRequest(OwnWord):
     expires: Annotated[str | None, "until when; null for no end"]
     by: Annotated[Provenance, "who asked for it"]
     decision: Annotated[AccessDecision | None, "what the votes came to, null before that"] = None
+    revokes: Annotated[str | None, "whose access is to end; absent where it asks for its own", ABSENT] = None
+
+    @property
+    def subject(self) -> str:
+        """Whose access it is about."""
+        return self.organisation if self.revokes is None else self.revokes
 
     @property
     def key(self) -> str:
@@ -64,6 +71,12 @@ class AccessRequest(OwnWord):
     def mark(self) -> str:
         """As of every word, without the decision, which the last to vote writes into it."""
         return str(self.digest)
+
+    def carried_out(self, access: AccessRecord, by: Provenance) -> AccessRecord:
+        """Return who may read the model once the request is granted."""
+        if self.revokes is None:
+            return access.with_grant(self.organisation, self.expires, by, self.number)
+        return access.without(self.revokes, by, self.number, self.organisation)
 
     def key_of(self, voter: str) -> str:
         """Where an organisation's vote on it stands."""

@@ -74,3 +74,10 @@ def test_a_model_is_asked_for_and_given_by_those_who_decide(completed: Player, l
     assert done("model", "decide", process)["requests"] == []
     assert done("model", "show", process, node, organisation="org3")["owner"] == "Org1MSP"
     assert done("model", "access", process, node)["change"]["request"] == 0
+    back = ("model", "revoke", process, node, "org3")
+    assert refused(*back) == (13, "GRANT_GOVERNED")
+    assert done(*back, "--purpose", "it is over")["missing"] == ["Org1MSP", "Org2MSP"]
+    assert "that Org3MSP no longer reads" in printed("model", "decide", process).out
+    for organisation in ("org1", "org2"):
+        done("model", "decide", process, node, "org1", "0", "--yes", organisation=organisation)
+    assert refused("model", "show", process, node, organisation="org3") == (12, "ACCESS_GRANT")

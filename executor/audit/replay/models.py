@@ -159,32 +159,38 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
         published = view.written.get(keys.model(record.process, record.node))
         with_model = isinstance(published, ModelRecord) and published.owner == record.owner
         findings.check("access", with_model, f"{key} begins without its model", where)
-        consortium = set(view.plan(record.process).consortium)
-        opened = set(record.organisations) == consortium
-        findings.check("access", opened, f"{key} begins with others than the consortium", where)
+        consortium = view.plan(record.process).consortium
+        opened = AccessRecord.opened(record.process, record.node, record.owner, consortium, record.change.by)
+        findings.check("access", record == opened, f"{key} begins with others than the consortium", where)
         return
-    allowed = _may_change(view, record)
+    asked = _granted(view, record)
+    allowed = asked is not None or _may_change(view, before)
     findings.check("access", allowed, f"{key} was changed by {view.creator.organisation.msp_id}", where)
-    changed = {
-        name
-        for name in {*before.organisations, *record.organisations}
-        if before.organisations.get(name) != record.organisations.get(name)
-    }
-    said = changed <= {record.change.organisation} and before.owner == record.owner
-    findings.check("access", said, f"{key} changed for others than it says", where)
-
-
-def _may_change(view: View, record: AccessRecord) -> bool:
-    """Whether access may change so: by a request that was granted, or by the owner where it decides alone."""
     change = record.change
-    if change.request is not None:
-        place = keys.request(record.process, record.node, change.organisation, change.request)
-        asked = view.written.get(place)
-        decision = asked.decision if isinstance(asked, AccessRequest) else None
-        return decision is not None and decision.granted and change.action == "grant"
-    rule = view.process(record.process).specification.model_access
-    owner = record.owner == view.creator.organisation.msp_id
-    return owner and (change.action == "revoke" or rule is ModelAccess.OWNER)
+    if asked is not None:
+        expected = asked.carried_out(before, change.by)
+    elif change.action == "grant":
+        expected = before.with_grant(change.organisation, change.expires, change.by)
+    else:
+        expected = before.without(change.organisation, change.by)
+    findings.check("access", record == expected, f"{key} changed otherwise than it says", where)
+
+
+def _granted(view: View, record: AccessRecord) -> AccessRequest | None:
+    """Return the request that a change of access names, if its transaction decided to grant it."""
+    change = record.change
+    if change.request is None:
+        return None
+    asker = change.organisation if change.asked is None else change.asked
+    asked = view.written.get(keys.request(record.process, record.node, asker, change.request))
+    decision = asked.decision if isinstance(asked, AccessRequest) else None
+    return asked if isinstance(asked, AccessRequest) and decision is not None and decision.granted else None
+
+
+def _may_change(view: View, before: AccessRecord) -> bool:
+    """Whether the creator may change access without a request: the owner, where it decides alone."""
+    rule = view.process(before.process).specification.model_access
+    return rule is ModelAccess.OWNER and before.owner == view.creator.organisation.msp_id
 
 
 RULES = {

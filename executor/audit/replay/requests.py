@@ -1,16 +1,17 @@
-"""Requests to read models: each its organisation's own, decided by the votes of those who have a say."""
+"""Requests about who reads models: each its organisation's own, decided by those who have a say."""
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import MODEL, View, Written
 from protocol.agreement.consent import Consent, consent_to_access
 from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger import keys
+from protocol.ledger.common import Provenance
 from protocol.ledger.models import AccessRecord
-from protocol.ledger.requests import AccessRequest, AccessVote, outcome_of
+from protocol.ledger.requests import AccessDecision, AccessRequest, AccessVote, RequestCount, outcome_of
 
 SENTENCES = {
-    "requests": "each request to read a model and each vote on it is its organisation's own, and was decided"
-    " by the votes that its process asks for",
+    "requests": "each request about who reads a model and each vote on it is its organisation's own, no more"
+    " than its process allows, and was decided by the votes that the process asks for",
 }
 
 
@@ -20,24 +21,37 @@ def check_request(findings: Findings, view: View, item: Written) -> None:
     assert isinstance(record, AccessRequest)  # noqa: S101
     before = view.before(item.raw_key, AccessRequest)
     if before is None or before.mark != record.mark:
-        process = view.process(record.process)
         _check_own(findings, view, item, record.organisation)
-        fits = (
-            record.decision is None
-            and process.status is ProcessState.COMPLETED
-            and record.licence == process.specification.model_licence
-        )
+        fits = record.decision is None and _is_on_terms(view, record)
         findings.check("requests", fits, f"{key} is not on the terms of its process", where)
+        count = view.written.get(keys.requests(record.process, record.organisation))
+        counted = isinstance(count, RequestCount) and count.asked == record.number + 1
+        findings.check("requests", counted, f"{key} was not counted", where)
         return
     once = before.decision is None
     findings.check("requests", once, f"{key} was decided twice", where)
     decision = record.decision
     if decision is None:
         return
-    consent = _consent(view, record)
-    votes = {name: vote for name in consent.members if (vote := _vote(view, record, name)) is not None}
-    right = decision == outcome_of(consent, votes, decision.by)
+    right = decision == _outcome(view, record, decision.by)
     findings.check("requests", right, f"{key} was decided otherwise than by the votes on it", where)
+    done = keys.access(record.process, record.node) in view.written
+    findings.check("requests", done == decision.granted, f"{key} was not carried out as decided", where)
+
+
+def check_count(findings: Findings, view: View, item: Written) -> None:
+    """Requests of an organisation are counted one by one, up to what the process lets it ask for."""
+    record, (process, organisation) = item.record, map(str, item.key.parts)
+    assert isinstance(record, RequestCount)  # noqa: S101
+    before = view.before(item.raw_key, RequestCount) or RequestCount(0)
+    quota = view.process(process).specification.change_quota
+    right = record.asked == before.asked + 1 <= quota
+    findings.check("requests", right, f"{item.key} counts {record.asked} after {before.asked}", view.where)
+    made = any(
+        (asked.organisation, asked.number) == (organisation, before.asked) and asked.process == process
+        for asked in view.of_kind(AccessRequest)
+    )
+    findings.check("requests", made, f"{item.key} counts a request that was not made", view.where)
 
 
 def check_vote(findings: Findings, view: View, item: Written) -> None:
@@ -51,9 +65,27 @@ def check_vote(findings: Findings, view: View, item: Written) -> None:
     findings.check("requests", known, f"{key} is about no open request", where)
     entitled = asked is not None and record.voter in _consent(view, asked).members
     findings.check("requests", entitled, f"{record.voter} has no say in {key}", where)
+    if asked is None:
+        return
+    once = _vote_before(view, asked, record.voter) is None
+    findings.check("requests", once, f"{record.voter} voted twice in {key}", where)
+    left = view.find(place, AccessRequest)
+    undecided = left is None or left.decision is None
+    heard = not (undecided and _outcome(view, asked, record.by) is not None)
+    findings.check("requests", heard, f"{key} was enough and decided nothing", where)
 
 
-RULES = {"request": (check_request,), "decision": (check_vote,)}
+RULES = {"request": (check_request,), "requests": (check_count,), "decision": (check_vote,)}
+
+
+def _is_on_terms(view: View, asked: AccessRequest) -> bool:
+    """Whether the process was completed, and the request accepts its licence or has a say in a revocation."""
+    process = view.process(asked.process)
+    if process.status is not ProcessState.COMPLETED:
+        return False
+    if asked.revokes is None:
+        return asked.licence == process.specification.model_licence
+    return asked.licence is None and asked.organisation in _consent(view, asked).members
 
 
 def _check_own(findings: Findings, view: View, item: Written, organisation: str) -> None:
@@ -72,15 +104,30 @@ def _consent(view: View, asked: AccessRequest) -> Consent:
     access = view.before(keys.access(asked.process, asked.node), AccessRecord)
     owner = "" if access is None else access.owner
     rule = process.specification.model_access
-    return consent_to_access(rule, owner, progress.present(), asked.organisation)
+    return consent_to_access(rule, owner, progress.present(), asked.subject)
+
+
+def _outcome(view: View, asked: AccessRequest, by: Provenance) -> AccessDecision | None:
+    """Return what the votes on a request come to, with those of the transaction."""
+    consent = _consent(view, asked)
+    votes = {name: vote for name in consent.members if (vote := _vote(view, asked, name)) is not None}
+    return outcome_of(consent, votes, by)
 
 
 def _vote(view: View, asked: AccessRequest, voter: str) -> AccessVote | None:
     """Return an organisation's vote that counts: vouched for, about the request as it was asked."""
     place = asked.key_of(voter)
-    found = view.find(place, AccessVote)
+    found = view.written.get(place)
+    if not isinstance(found, AccessVote):
+        return _vote_before(view, asked, voter)
+    counts = found.digest == asked.digest and view.has_mark(MODEL, voter, place, found.mark)
+    return found if counts else None
+
+
+def _vote_before(view: View, asked: AccessRequest, voter: str) -> AccessVote | None:
+    """Return an organisation's vote that counted before the transaction."""
+    place = asked.key_of(voter)
+    found = view.before(place, AccessVote)
     if found is None or found.digest != asked.digest:
         return None
-    marked = (MODEL, voter, place, found.mark)
-    vouched = view.has_mark(*marked) if place in view.written else view.had_mark(*marked)
-    return found if vouched else None
+    return found if view.had_mark(MODEL, voter, place, found.mark) else None

@@ -62,7 +62,7 @@ class Models(Proxy):
         return self._agreed_items(CatalogueEntry, "Catalogue", process)
 
     def requests(self, process: str, node: str = "") -> Iterator[RequestStatus]:
-        """Iterate over the requests for models of a process, or for one of them, with the votes on each."""
+        """Iterate over the requests about models of a process, or about one, with the votes on each."""
         return self._agreed_items(RequestStatus, "Requests", process, node)
 
     def unpublished(self, process: str, nodes: Sequence[str]) -> Unpublished:
@@ -120,3 +120,9 @@ class Models(Proxy):
     def revoke(self, process: str, node: str, organisation: str) -> Submitted[AccessRecord]:
         """Take an organisation's access to a model away, by its owner."""
         return self._submit(AccessRecord, "Revoke", process, node, organisation)
+
+    def request_revocation(
+        self, process: str, node: str, organisation: str, purpose: str
+    ) -> Submitted[RequestStatus]:
+        """Ask those who decide to take an organisation's access to a model away."""
+        return self._submit(RequestStatus, "RequestRevocation", process, node, organisation, purpose)

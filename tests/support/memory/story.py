@@ -198,6 +198,7 @@ class Story:
         self.tell(found.admin1, "orchestration", "complete", name)
         asked = self.tell(found.admin3, "models", "request", name, "node01", "to compare")
         self.tell(found.admin1, "models", "decide", asked.answer, True)
+        self.tell(found.admin1, "models", "request_revocation", name, "node01", "Org3MSP", "it is over")
         found.start_from("node01", NEXT)
 
     def ask(self) -> None:

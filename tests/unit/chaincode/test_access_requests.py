@@ -64,6 +64,16 @@ def vote(federation, caller, asked, agrees=True):
     return caller.submit(*call(federation, asked, agrees))
 
 
+def revocation(federation, organisation):
+    return ("RequestRevocation", federation.process, "node01", organisation, "no longer wanted")
+
+
+def shut_out(federation, organisation, asking=None):
+    asked = (asking or federation.admin1).submit(MODEL, *revocation(federation, organisation))
+    for caller in (federation.admin1, federation.admin2):
+        vote(federation, caller, asked)
+
+
 def test_the_owner_decides_where_the_process_says_nothing(owned):
     outsider = asker(owned)
     asked = ask(owned)
@@ -122,15 +132,52 @@ def test_a_vote_is_cast_once_by_those_entitled_on_what_they_read(governed):
 
 
 def test_c4_a_member_that_was_shut_out_does_not_vote_for_itself(governed):
-    governed.admin1.submit(MODEL, "Revoke", governed.process, "node01", "Org3MSP")
+    shut_out(governed, "Org3MSP")
     asked = ask(governed, DIGESTS[6], governed.admin3)
     assert asked["missing"] == ["Org1MSP", "Org2MSP"]
     assert governed.admin3.code(*call(governed, asked, True)) == "ACCESS_ORGANISATION"
 
 
-def test_the_owner_grants_nothing_alone_where_others_decide(governed):
-    grant = (MODEL, "Grant", governed.process, "node01", ASKER)
-    assert governed.admin1.code(*grant) == "GRANT_GOVERNED"
+def test_the_owner_grants_and_revokes_nothing_alone_where_others_decide(governed):
+    place = (governed.process, "node01")
+    assert governed.admin1.code(MODEL, "Grant", *place, ASKER) == "GRANT_GOVERNED"
+    assert governed.admin1.code(MODEL, "Revoke", *place, "Org2MSP") == "GRANT_GOVERNED"
+
+
+def test_c4_an_owner_cannot_take_back_what_a_majority_granted(governed):
+    asked = ask(governed, DIGESTS[6])
+    for caller in (governed.admin2, governed.admin3):
+        vote(governed, caller, asked)
+    back = governed.admin1.submit(MODEL, *revocation(governed, ASKER))
+    assert (back["missing"], back["needed"]) == (["Org1MSP", "Org2MSP", "Org3MSP"], 2)
+    vote(governed, governed.admin1, back)
+    for caller in (governed.admin2, governed.admin3):
+        vote(governed, caller, back, agrees=False)
+    assert asker(governed).evaluate(MODEL, "Get", governed.process, "node01")
+
+
+def test_a_majority_takes_access_back_against_the_owner(governed):
+    shut_out(governed, "Org3MSP", governed.admin2)
+    assert governed.admin3.code(MODEL, "Get", governed.process, "node01") == "ACCESS_GRANT"
+    access = governed.auditor1.evaluate(MODEL, "Access", governed.process, "node01")
+    change = access["change"]
+    assert (change["action"], change["organisation"], change["asked"]) == ("revoke", "Org3MSP", "Org2MSP")
+
+
+def test_a_revocation_is_asked_for_by_those_who_have_a_say_about_what_is_there(governed):
+    wanted = revocation(governed, "Org3MSP")
+    assert asker(governed).code(MODEL, *wanted) == "ACCESS_ORGANISATION"
+    assert governed.admin3.code(MODEL, *wanted) == "ACCESS_ORGANISATION"
+    assert governed.auditor1.code(MODEL, *wanted) == "ACCESS_ROLE"
+    assert governed.admin2.code(MODEL, *revocation(governed, ASKER)) == "GRANT_UNKNOWN"
+    assert governed.admin2.code(MODEL, *revocation(governed, "Org1MSP")) == "GRANT_OWNER"
+    assert governed.admin2.code(MODEL, *wanted[:-1], "a\u202eb") == "IMAGE_TEXT"
+
+
+def test_h5_revocations_count_as_requests(governed):
+    for _ in range(2):
+        governed.admin2.submit(MODEL, *revocation(governed, "Org3MSP"))
+    assert governed.admin2.code(MODEL, *revocation(governed, "Org3MSP")) == "REQUEST_LIMIT"
 
 
 def test_a_request_names_the_licence_and_has_a_bounded_purpose(governed):

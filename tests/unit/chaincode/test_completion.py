@@ -100,6 +100,12 @@ def test_c11_who_left_early_is_not_waited_for_and_publishes_by_itself():
     assert federation.players["node02"].publish()["iteration"] == 0
 
 
+def test_h5_nobody_asks_for_more_nodes_than_a_process_can_have(federation):
+    ask = (MODEL, "Unpublished", federation.process)
+    assert federation.admin3.code(*ask, [f"node{number}" for number in range(1001)]) == "BAD_ARGUMENT"
+    assert federation.admin3.evaluate(*ask, ["node01", "node99"])["nodes"] == ["node01", "node99"]
+
+
 def test_c14_no_process_starts_from_a_model_whose_trees_only_its_node_has(federation):
     digest = publish_for(federation, federation.admin2)["digest"]
     initial = {"process": federation.process, "node": "node01", "digest": digest}

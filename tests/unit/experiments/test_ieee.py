@@ -113,5 +113,5 @@ def test_only_this_part_of_the_page_is_written(result: IeeeResult, tmp_path: Pat
     ieee_page.write_ieee(result, tmp_path, tmp_path)
     text = page.read_text()
     assert "kept" in text
-    assert "`executor experiment ieee-cis --seeds 1`, seeds 0;" in text
+    assert "`executor experiment ieee-cis --quick`, seeds 0;" in text
     assert len((tmp_path / "ieee-cis.csv").read_text().splitlines()) == 1 + 5 * 20 + 1

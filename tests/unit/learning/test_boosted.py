@@ -96,6 +96,20 @@ def test_fit_keeps_the_limits_of_the_process(rows):
     assert (none.n_internal, none.n_trees) == (0, 1)
 
 
+@pytest.mark.parametrize("values", [0, 1])
+def test_a_column_that_is_missing_in_the_bootstrap_is_not_split(rows, values):
+    X = rows.X.copy()
+    X[values:, 0] = np.nan
+    X[:values, 0] = 1.0
+    few = Rows.of(X, rows.y)
+    others = Rows.of(X[:, 1:], rows.y)
+    for seed in range(4):
+        found = fit_boosted(few, seed, BOOSTED, limits(few))
+        expected = fit_boosted(others, seed, BOOSTED, limits(others))
+        assert not (found.feature == 0).any()
+        assert (Predictor.of([found]).scores(X) == Predictor.of([expected]).scores(X[:, 1:])).all()
+
+
 @pytest.mark.parametrize("label", [0, 1])
 def test_rows_of_one_class_give_an_estimator_without_a_split(rows, label):
     one = Rows.of(rows.X, np.full(len(rows), label))

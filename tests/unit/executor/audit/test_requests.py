@@ -1,6 +1,7 @@
 """Requests to read models are decided again: a majority with other chaincode cannot make decisions up."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from support.memory import blocks
@@ -8,6 +9,7 @@ from support.memory.audited import SPEC, SmallPlayer
 from support.memory.federation import DIGESTS, MODEL, Federation
 from support.memory.scenario import changed
 
+from chaincode.common import write
 from chaincode.model import access, requests
 from chaincode.shim import Context
 from executor.audit.bundle import parse_anchor
@@ -15,6 +17,8 @@ from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
 from protocol.agreement.consent import Consent
 from protocol.agreement.process import ModelAccess
+from protocol.ledger import keys
+from protocol.ledger.requests import AccessRequest, RequestStatus
 
 ONE = changed("steps", 0, "iterations", 1, base=SPEC) | {"nodes": {"node01": "Org1MSP", "node03": "Org2MSP"}}
 P, PLACE = ONE["process"], f"{ONE['process']}~node01~Org3MSP~0000000000"
@@ -66,6 +70,78 @@ def test_a_grant_by_the_owner_alone_where_others_decide_is_found(federation, mon
     monkeypatch.setattr(access, "ModelAccess", type("Any", (), {"OWNER": ModelAccess.MAJORITY}))
     federation.admin1.submit(MODEL, "Grant", P, "node01", "Org3MSP")
     assert wrong(federation) == [("access", f"access~{P}~node01 was changed by Org1MSP")]
+
+
+def test_c4_a_revocation_by_the_owner_alone_where_others_decide_is_found(federation, monkeypatch):
+    monkeypatch.setattr(access, "ModelAccess", type("Any", (), {"OWNER": ModelAccess.MAJORITY}))
+    federation.admin1.submit(MODEL, "Revoke", P, "node01", "Org2MSP")
+    assert wrong(federation) == [("access", f"access~{P}~node01 was changed by Org1MSP")]
+
+
+def test_a_revocation_by_those_who_decide_holds(federation):
+    made = federation.admin1.submit(MODEL, "RequestRevocation", P, "node01", "Org2MSP", "no longer wanted")
+    federation.admin1.submit(MODEL, "Decide", P, "node01", "Org1MSP", 0, made["digest"], True)
+    assert federation.admin2.code(MODEL, "Get", P, "node01") == "ACCESS_GRANT"
+    assert wrong(federation) == []
+
+
+def test_a_revocation_that_one_without_a_say_asked_for_is_found(federation, monkeypatch):
+    monkeypatch.setattr(requests, "_check_say", lambda consent, organisation: None)
+    federation.admin3.submit(MODEL, "RequestRevocation", P, "node01", "Org2MSP", "no longer wanted")
+    assert wrong(federation) == [("requests", f"request~{PLACE} is not on the terms of its process")]
+
+
+def test_a_grant_for_longer_than_was_asked_for_is_found(federation, monkeypatch):
+    until = "2999-01-01T00:00:00Z"
+    asked = federation.admin3.submit(MODEL, "Request", P, "node01", "to compare", DIGESTS[6], until)
+    vote(federation, federation.admin1, asked["digest"])
+    honest = AccessRequest.carried_out
+    monkeypatch.setattr(
+        AccessRequest, "carried_out", lambda made, *said: honest(replace(made, expires=None), *said)
+    )
+    vote(federation, federation.admin2, asked["digest"])
+    monkeypatch.undo()
+    assert wrong(federation) == [("access", f"access~{P}~node01 changed otherwise than it says")]
+
+
+def test_a_decision_that_is_not_carried_out_is_found(federation, monkeypatch):
+    digest = ask(federation)
+    vote(federation, federation.admin1, digest)
+    skipped = keys.access(P, "node01")
+    monkeypatch.setattr(requests, "write", lambda ctx, key, record: key == skipped or write(ctx, key, record))
+    vote(federation, federation.admin2, digest)
+    assert wrong(federation) == [("requests", f"request~{PLACE} was not carried out as decided")]
+
+
+def test_votes_that_are_enough_and_decide_nothing_are_found(federation, monkeypatch):
+    digest = ask(federation)
+    vote(federation, federation.admin1, digest)
+    monkeypatch.setattr(requests, "outcome_of", lambda *said: None)
+    vote(federation, federation.admin2, digest)
+    assert wrong(federation) == [("requests", f"decision~{PLACE}~Org2MSP was enough and decided nothing")]
+
+
+def test_b5_a_second_vote_of_one_organisation_is_found(federation, monkeypatch):
+    digest = ask(federation)
+    vote(federation, federation.admin1, digest)
+    monkeypatch.setattr(requests, "_votes", lambda *said: {})
+    vote(federation, federation.admin1, digest, agrees=False)
+    assert ("requests", f"Org1MSP voted twice in decision~{PLACE}~Org1MSP") in wrong(federation)
+
+
+def test_h5_a_request_that_is_not_counted_is_found(federation, monkeypatch):
+    monkeypatch.setattr(requests, "_count", lambda *said: 0)
+    ask(federation)
+    assert wrong(federation) == [("requests", f"request~{PLACE} was not counted")]
+
+
+def test_h5_a_count_that_uses_up_anothers_requests_is_found(federation, monkeypatch):
+    monkeypatch.setattr(
+        requests.AccessRequests, "_asked", lambda _, ctx, made, consent: RequestStatus.of(made, consent, {})
+    )
+    ask(federation)
+    counted = f"requests~{P}~Org3MSP counts a request that was not made"
+    assert wrong(federation) == [("requests", counted)]
 
 
 def test_c1_a_vote_of_one_who_has_no_say_is_found(federation, monkeypatch):
