@@ -111,7 +111,7 @@ def launch_nodes(  # noqa: PLR0917
 def kill_learner(caller: Caller, client: DockerClient, process: str, node: str) -> None:
     """Kill the node's container, of this executor alone; what fails is tried again a moment later."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
-    with contextlib.suppress(AttestreeError, FileNotFoundError):
+    with contextlib.suppress(AttestreeError, OSError):
         kill_all(client, own_labels(caller, store))
 
 

@@ -146,7 +146,7 @@ class Service:
                 return
             if store.process in self._agenda.processes or not self._is_local(store.node):
                 continue
-            if store.has_finished and not store.has_remains:
+            if store.is_settled:
                 continue
             status = self._look(ledger, store.process)
             if status is not None and (store.has_remains or status.status is ProcessState.COMPLETED):

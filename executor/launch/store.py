@@ -130,6 +130,14 @@ class NodeStore:
         """Whether it is known that nothing is left to do for the node."""
         return self._finished.exists()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to see to here, by what is said; another user's directory says nothing."""
+        try:
+            return self.has_finished and not self.has_remains
+        except PermissionError:
+            return True
+
     def finished(self) -> None:
         """Note that nothing is left to do for the node."""
         self._finished.touch(mode=0o600)

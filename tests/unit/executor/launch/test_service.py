@@ -190,6 +190,24 @@ def test_a_node_that_left_before_its_first_result_is_done_when_its_process_is_ov
     assert store.has_finished
 
 
+def test_g9_a_directory_of_another_user_s_ends_no_service(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.lay_out("node01", "node02")
+    foreign = NodeStore(host.state, "org1", "an-old-one", "node01")
+    foreign.directory.mkdir(parents=True)
+    usual = Path.exists
+
+    def exists(path: Path) -> bool:
+        if path.parent == foreign.directory:
+            raise PermissionError(13, "Permission denied", str(path))
+        return usual(path)
+
+    monkeypatch.setattr(Path, "exists", exists)
+    said = serve(host, all_of(Event.NODE_FINISHED, (host.process, "node01")))
+    assert not [entry for entry in said if entry.process == "an-old-one"]
+
+
 def test_a_node_that_left_is_told_of_once_and_not_when_its_process_is_over(host: Host) -> None:
     said: list[Event] = []
     news = News(lambda event, *_, **__: said.append(event))
