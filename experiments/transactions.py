@@ -8,7 +8,6 @@ transaction's number and its time.
 
 import csv
 import math
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from experiments.data import Labels
 from experiments.errors import SourceError
-from experiments.packaged import PackagedFile, Say, cache_directory, replacing
+from experiments.packaged import DAMAGED, PackagedFile, Say, cache_directory, replacing
 
 IEEE_CIS = PackagedFile(
     name="ieee-cis-train.csv",
@@ -146,7 +145,7 @@ def load_arrays(path: Path) -> Transactions | None:
         with np.load(path, allow_pickle=False) as stored:
             features = tuple(str(name) for name in stored["features"])
             return Transactions(stored["X"], stored["y"], stored["seconds"], stored["address"], features)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except DAMAGED:
         return None
 
 

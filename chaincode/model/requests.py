@@ -46,15 +46,18 @@ class AccessRequests(LedgerContract):
         """Ask to read a model of a completed process, for the caller's organisation; returns the request.
 
         `licence` is the digest of the licence text that the process agreed on, where there is one: who asks
-        accepts it. `expires` is a time in UTC, as for Grant. Each organisation asks as often as
-        `change_quota` of the process says.
+        accepts it. `expires` is a time in UTC, as for Grant; whose access ends earlier can ask for more. Each
+        organisation asks as often as `change_quota` of the process says.
         """
         check_text(purpose, "the purpose")
         record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
         asker = caller_of(ctx).organisation
         _check_completed(terms)
-        _check_request(ctx, record, terms, asker, licence)
-        until, number = access.expiry(expires, ctx.time), _count(ctx, terms, asker)
+        until = access.expiry(expires, ctx.time)
+        if record.allows_until(asker, time_text(ctx.time), until):
+            raise StateError("REQUEST_NEEDLESS", f"{asker} may read the model of {node}")
+        _check_licence(terms, licence)
+        number = _count(ctx, terms, asker)
         made = AccessRequest(process, node, asker, number, purpose, terms.licence, until, provenance(ctx))
         return self._asked(ctx, made, _consent(terms, record, made))
 
@@ -158,10 +161,8 @@ def _check_completed(terms: AccessTerms) -> None:
         raise StateError("REQUEST_EARLY", f"process {terms.process} is {terms.status}")
 
 
-def _check_request(ctx: Context, record: AccessRecord, terms: AccessTerms, asker: str, licence: str) -> None:
-    """Refuse a request to read without need, or on another licence."""
-    if record.allows(asker, time_text(ctx.time)):
-        raise StateError("REQUEST_NEEDLESS", f"{asker} may read the model of {record.node}")
+def _check_licence(terms: AccessTerms, licence: str) -> None:
+    """Refuse a request to read on another licence than was agreed on."""
     agreed = "" if terms.licence is None else str(terms.licence)
     if licence != agreed:
         raise StateError("REQUEST_LICENCE", f"the licence of {terms.process} is {agreed or 'none'}")

@@ -10,7 +10,7 @@ import click
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A CSV file instead of the credit card data that is fetched by hash.",
+    help="Your own copy of the credit card data that is fetched by hash; checked by the same.",
 )
 jobs_option = click.option(
     "--jobs",

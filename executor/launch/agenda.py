@@ -47,6 +47,11 @@ class Standing:
         idle = self.at_work or self.refused is not None or is_settled
         return not idle and now >= self.not_before
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether all is done, and an earlier try to end the process did not: somebody's model is missing."""
+        return self.mark.all_done and self.settled == self.mark
+
 
 class Agenda:
     """All nodes of the organisation that are on this host and in a running process."""
@@ -88,9 +93,11 @@ class Agenda:
         """Return for whom to work now, in the order of their names."""
         return sorted(each for each, standing in self._standings.items() if standing.is_due(now))
 
-    def begun(self, assignment: Assignment) -> None:
-        """Note that somebody works for a node."""
-        self._standings[assignment].at_work = True
+    def begun(self, assignment: Assignment) -> bool:
+        """Note that somebody works for a node; returns whether others were silent too long."""
+        standing = self._standings[assignment]
+        standing.at_work = True
+        return standing.is_overdue
 
     def done(self, assignment: Assignment, now: float, progress: bool) -> None:
         """Note that nothing is left to do for a node, until the ledger says something else of it."""

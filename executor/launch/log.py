@@ -14,18 +14,22 @@ import fcntl
 import itertools
 import json
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Self
 
-from executor.user_files import parse_json
+from executor.errors import TaskError
+from executor.user_files import UserFileError, open_file, parse_json
 
 NAME = "launches"
 MAX_BYTES = 1 << 20
+LARGEST = 1e15
+"""No number of a line is as large."""
 KEPT = 4
 """How many files there are besides the newest."""
 
@@ -80,9 +84,19 @@ class LogEntry:
         try:
             found = parse_json(line)
             made = cls(**{**found, "event": Event(found["event"])})
-            return made if isinstance(made.time, str) else None
+            return made if made._is_sound() else None
         except (ValueError, KeyError, TypeError):
             return None
+
+    def _is_sound(self) -> bool:
+        """Whether everything is of its kind, as it is in lines that nobody else wrote."""
+        texts = (self.process, self.node, self.code)
+        numbers = (self.iteration, self.exit_code, self.again_in, self.seconds, self.block)
+        return (
+            all(isinstance(text, str) for text in (self.time, self.organisation, self.text))
+            and all(text is None or isinstance(text, str) for text in texts)
+            and all(n is None or (isinstance(n, int | float) and abs(n) < LARGEST) for n in numbers)
+        )
 
     def to_line(self) -> str:
         """Return the line, without its end."""
@@ -115,18 +129,27 @@ class LaunchLog:
         with contextlib.suppress(OSError), self._locked():
             if self.newest.exists() and self.newest.stat().st_size + len(raw) > MAX_BYTES:
                 self._rotate()
-            file = os.open(self.newest, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            # Without waiting: a pipe that nobody reads would hold up whoever works.
+            file = os.open(self.newest, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
             try:
-                os.write(file, raw)
+                before = os.fstat(file)
+                if stat.S_ISREG(before.st_mode) and os.write(file, raw) < len(raw):
+                    os.ftruncate(file, before.st_size)  # a full disk; half a line would spoil the next
             finally:
                 os.close(file)
 
-    def open_files(self) -> list[IO[bytes]]:
-        """Open the files that there are, oldest first; what is renamed later is read all the same."""
-        if not self.folder.is_dir():
-            return []
-        with self._locked():
-            return [path.open("rb") for path in self._paths() if path.exists()]
+    def open_files(self, after: IO[bytes] | None = None) -> list[IO[bytes]]:
+        """Open the files that there are, oldest first; what is renamed later is read all the same.
+
+        With `after`, those alone that are newer than a file that is open, which may be gone.
+        """
+        with self._read_locked():
+            paths = [path for path in self._paths() if path.exists()]
+            if after is not None:
+                read = os.fstat(after.fileno())
+                known = [place for place, path in enumerate(paths) if os.path.samestat(path.stat(), read)]
+                paths = paths[known[-1] + 1 :] if known else paths
+            return [_open(path) for path in paths]
 
     def is_newest(self, file: IO[bytes]) -> bool:
         """Whether new lines still go to a file that is open."""
@@ -151,6 +174,23 @@ class LaunchLog:
         with os.fdopen(os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    @contextmanager
+    def _read_locked(self) -> Iterator[None]:
+        """Keep files from being renamed meanwhile, where anybody does: a copy of them needs no lock."""
+        with ExitStack() as stack:
+            with contextlib.suppress(FileNotFoundError):
+                flags = os.O_RDONLY | os.O_NONBLOCK
+                file = stack.enter_context(os.fdopen(os.open(self.folder / "lock", flags), "rb"))
+                fcntl.flock(file, fcntl.LOCK_SH)
+            yield
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return open_file(path)
+    except UserFileError as error:
+        raise TaskError("HOST_FAILED", f"{path}: {error.cause}") from error
 
 
 class LogReader:
@@ -178,12 +218,17 @@ class LogReader:
             if is_newest:
                 return
             if is_last:
-                self._files.append(self._log.newest.open("rb"))
+                self._files += self._log.open_files(after=self._files[0])
+                if len(self._files) == 1:
+                    return
             self._files.pop(0).close()
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Iterate over lines that have their end; one that has not is read again later."""
-    while (line := file.readline()).endswith(b"\n"):
-        yield line
-    file.seek(-len(line), os.SEEK_CUR)
+    """Iterate over lines that have their end; one that has not is read again later, unless it is too long."""
+    while line := file.readline(MAX_BYTES):
+        if line.endswith(b"\n"):
+            yield line
+        elif len(line) < MAX_BYTES:
+            file.seek(-len(line), os.SEEK_CUR)
+            return

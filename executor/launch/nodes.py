@@ -26,6 +26,8 @@ from executor.ledger.follow import PULSE
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
+from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.plan import Plan
 from protocol.errors import AttestreeError, StateError
 from protocol.ledger.processes import TaskContext
 
@@ -47,6 +49,8 @@ class LaunchSettings:
     """The engine's runtime to run by; empty for the one that it prefers."""
     places: Places = field(default_factory=Places)
     """Where tasks work, which a service has for all of its processes together."""
+    for_silent: bool = False
+    """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
 
 
 @dataclass
@@ -107,7 +111,7 @@ def launch_nodes(  # noqa: PLR0917
 def kill_learner(caller: Caller, client: DockerClient, process: str, node: str) -> None:
     """Kill the node's container, of this executor alone; what fails is tried again a moment later."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
-    with contextlib.suppress(AttestreeError, FileNotFoundError):
+    with contextlib.suppress(AttestreeError, OSError):
         kill_all(client, own_labels(caller, store))
 
 
@@ -143,14 +147,15 @@ def _left(session: NodeSession, error: StateError) -> int | None:
     A node leaves by its own organisation's word, so that nothing has failed. One that the others left out
     has not left: its operator has to hear of it.
     """
-    return _gone(session) if error.code in _AFTER_LEAVING else None
-
-
-def _gone(session: NodeSession) -> int | None:
-    plan = session.ledger.orchestration.get(session.process).plan
-    if session.node not in plan.nodes or session.node in plan.course.left_out:
+    if error.code not in _AFTER_LEAVING:
         return None
-    return plan.has_left(session.node)
+    return _gone(session.ledger.orchestration.get(session.process).plan, session.node)
+
+
+def _gone(plan: Plan, node: str) -> int | None:
+    if node not in plan.nodes or node in plan.course.left_out:
+        return None
+    return plan.has_left(node)
 
 
 def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, node: str) -> TaskPlan | None:
@@ -190,11 +195,19 @@ def _run(
         account.done(report.tasks[-1])
         task = find_next_task(session)
     if task is None:
-        report.finished = finish(session, tell)
+        report.finished = finish(session, tell, for_silent=settings.for_silent)
         if report.finished is not None:
             session.store.finished()
         else:
-            report.left = _gone(session)
+            _take_no_part(session, report)
+
+
+def _take_no_part(session: NodeSession, report: NodeReport) -> None:
+    """Note that a node has no model to publish; once the process is over, it never will."""
+    record = session.ledger.orchestration.get(session.process)
+    report.left = _gone(record.plan, session.node)
+    if record.status is not ProcessState.RUNNING:
+        session.store.finished()
 
 
 def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dataset: Dataset) -> TaskPlan:

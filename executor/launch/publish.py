@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from executor.launch.session import NodeSession
+from executor.process.completion import publish_missing
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, LifecycleError, StateError
 from protocol.task.opening import TaskId
@@ -10,10 +11,13 @@ from protocol.task.state import StateRecord
 from protocol.trees.share import Share
 
 
-def finish(session: NodeSession, tell: Callable[[str], None]) -> dict[str, str] | None:
+def finish(
+    session: NodeSession, tell: Callable[[str], None], *, for_silent: bool = False
+) -> dict[str, str] | None:
     """Publish the node's model and try to complete the process; both may have been done before.
 
-    A node that left before the last iteration has no model to publish while the process runs.
+    A node that left before the last iteration has no model to publish while the process runs. With
+    `for_silent`, models of others who did not publish theirs are published for them.
     """
     try:
         digest = publish_model(session, tell)
@@ -21,7 +25,7 @@ def finish(session: NodeSession, tell: Callable[[str], None]) -> dict[str, str] 
         if error.code not in ("MODEL_UNFINISHED", "TASK_UNKNOWN"):
             raise
         return None
-    return {"model": str(digest), "process": complete_process(session, tell)}
+    return {"model": str(digest), "process": complete_process(session, tell, for_silent=for_silent)}
 
 
 def publish_model(session: NodeSession, tell: Callable[[str], None]) -> Digest:
@@ -51,10 +55,12 @@ def publish_model(session: NodeSession, tell: Callable[[str], None]) -> Digest:
     return state.ensemble_digest
 
 
-def complete_process(session: NodeSession, tell: Callable[[str], None]) -> str:
+def complete_process(session: NodeSession, tell: Callable[[str], None], *, for_silent: bool = False) -> str:
     """End the process if every active node is done and has its model; returns its status."""
     orchestration, process = session.ledger.orchestration, session.process
     try:
+        if for_silent and (silent := publish_missing(session.ledger, process)):
+            tell(f"published the models of {', '.join(silent)} for them")
         orchestration.complete(process)
         tell(f"process {process} is completed")
     except (StateError, LifecycleError) as error:

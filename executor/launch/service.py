@@ -24,13 +24,15 @@ from executor.exits import exit_code
 from executor.launch.account import Account, Keep
 from executor.launch.agenda import Agenda, Assignment
 from executor.launch.log import Event, LogEntry
+from executor.launch.news import News
 from executor.launch.nodes import LaunchSettings, NodeReport, account_for, kill_learner, launch_node
 from executor.launch.patience import Backoff
 from executor.launch.store import held, stores_of
-from executor.launch.watchlist import POLL, Watchlist
+from executor.launch.watchlist import Watchlist
 from executor.ledger.chaincodes.orchestration import Orchestration
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import PULSE, Follower
+from executor.output import note
 from executor.stop import StopSignals
 from protocol.agreement.lifecycle import ProcessState
 from protocol.errors import AttestreeError
@@ -61,12 +63,13 @@ class Service:
     stop: StopSignals
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
     _at_work: "dict[Future[NodeReport], Assignment]" = field(default_factory=dict, init=False)
-    _known: set[str] = field(default_factory=set, init=False)
     _watchlist: Watchlist = field(default_factory=Watchlist, init=False)
     _lost: Backoff = field(default_factory=Backoff, init=False)
     _agenda: Agenda = field(init=False)
+    _news: News = field(init=False)
 
     def __post_init__(self) -> None:
+        self._news = News(self._say)
         self._agenda = Agenda(self.caller.network.msp_id(self.caller.organisation), self._is_local)
 
     def run(self) -> None:
@@ -117,6 +120,8 @@ class Service:
             self._watchlist.add(brief.process for brief in ledger.orchestration.list(RUNNING))
             self._watchlist.add(self._agenda.processes)
         for process in self._watchlist.take(now):
+            if self.stop.asked:
+                return
             self._look(ledger, process)
         if self._lost.failures:
             self._lost.succeeded()
@@ -129,38 +134,27 @@ class Service:
         except AttestreeError as error:
             if error.code in AWAY:
                 raise
-            told = {"code": error.code, "exit_code": exit_code(error), "again_in": POLL}
-            self._say(Event.PROCESS_FAILED, "cannot be read", process=process, **told)
+            self._news.unread(process, error)
             return None
-        self._tell(process, status)
+        self._news.read(process, status, is_ours=process in self._agenda.processes)
         return status
-
-    def _tell(self, process: str, status: ProcessStatus | None) -> None:
-        """Say once that there is a process to work for, and once how it ended."""
-        is_running = status is not None and status.status is ProcessState.RUNNING
-        if is_running and process in self._agenda.processes - self._known:
-            self._known.add(process)
-            self._say(Event.PROCESS_FOUND, "runs", process=process)
-        elif not is_running and process in self._known:
-            self._known.discard(process)
-            ended = "unknown" if status is None else status.status.value
-            self._say(Event.PROCESS_ENDED, f"is {ended}", process=process)
 
     def _adopt(self, ledger: Ledger) -> None:
         """See to what an earlier executor left in processes that have ended since."""
         for store in stores_of(self.caller.network.state, self.caller.organisation):
+            if self.stop.asked:
+                return
             if store.process in self._agenda.processes or not self._is_local(store.node):
                 continue
-            if store.has_finished and not store.has_remains:
+            if store.is_settled:
                 continue
             status = self._look(ledger, store.process)
             if status is not None and (store.has_remains or status.status is ProcessState.COMPLETED):
                 self._agenda.adopt(Assignment(store.process, store.node))
 
     def _begin(self, pool: ThreadPoolExecutor, assignment: Assignment) -> None:
-        self._agenda.begun(assignment)
         process, node = assignment
-        settings = replace(self.settings, process=process)
+        settings = replace(self.settings, process=process, for_silent=self._agenda.begun(assignment))
         asked = pool.submit(
             launch_node, self.caller, self.client, settings, node, self._account(process), self._stopping
         )
@@ -168,7 +162,7 @@ class Service:
 
     def _hear(self, follower: Follower) -> None:
         """Wait for an event, though not for long: a signal only leaves a note."""
-        wait_for = PULSE
+        wait_for = 0.0 if self._watchlist.has_more else PULSE
         for _ in range(EVENTS_AT_ONCE):
             found = follower.next(wait_for)
             if found is None:
@@ -188,9 +182,9 @@ class Service:
             again_in = self._agenda.failed(assignment, error, report.context, now, progress)
         for failure in report.failures:
             self.explain(assignment, failure)
-        if self.stop.asked or assignment.process not in self._known:
+        if self.stop.asked or not self._news.is_running(assignment.process):
             again_in = None  # it is over, for the service or for the process
-        account_for(report, self._account(assignment.process), again_in)
+        account_for(self._news.of(assignment, report), self._account(assignment.process), again_in)
         self._watchlist.add([assignment.process])
 
     def _end(self) -> None:
@@ -229,5 +223,7 @@ def _report(ended: "Future[NodeReport]", node: str) -> NodeReport:
     fault = ended.exception()
     if fault is None:
         return ended.result()
-    traceback.print_exception(fault)
+    # Where and what it is, without its own words: they may quote a row.
+    traceback.print_tb(fault.__traceback__)
+    note(type(fault).__name__)
     return NodeReport(node, error=TaskError("EXECUTOR_FAULT", type(fault).__name__))

@@ -5,7 +5,7 @@
         salt              32 random bytes that hide the data commitment
         states/<hex>      every state a task left, named by its SHA-256: what a replay starts from
         journal.json      the task that is under way: its key's public half and its container
-        finished          there once the node's model is published: nothing is left to do
+        finished          there once nothing is left to do: its model is published, or there is none to come
         run/              what its container reads
 
 Everything is private to the operator and written whole or not at all.
@@ -127,11 +127,19 @@ class NodeStore:
 
     @property
     def has_finished(self) -> bool:
-        """Whether the node's model is known to be published."""
+        """Whether it is known that nothing is left to do for the node."""
         return self._finished.exists()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to see to here, by what is said; another user's directory says nothing."""
+        try:
+            return self.has_finished and not self.has_remains
+        except PermissionError:
+            return True
+
     def finished(self) -> None:
-        """Note that the node's model is published."""
+        """Note that nothing is left to do for the node."""
         self._finished.touch(mode=0o600)
 
     def ended(self) -> None:

@@ -2,7 +2,7 @@
 
 from executor.output import plain, table
 from executor.process.names import DECIDERS
-from protocol.ledger.requests import CatalogueEntry, RequestStatus
+from protocol.ledger.requests import AccessRequest, CatalogueEntry, RequestStatus
 
 
 def catalogue_text(items: list[CatalogueEntry]) -> str:
@@ -17,7 +17,7 @@ def requests_text(process: str, found: list[RequestStatus]) -> str:
             each.request.node,
             each.request.organisation,
             str(each.request.number),
-            "to read" if each.request.revokes is None else f"that {each.request.revokes} no longer reads",
+            _wish(each.request),
             each.request.purpose,
             f"{len(each.agreed)} of {each.needed}, {len(each.refused)} against",
             ", ".join(each.missing),
@@ -26,6 +26,13 @@ def requests_text(process: str, found: list[RequestStatus]) -> str:
     ]
     columns = ("Node", "Organisation", "Number", "Asks", "Purpose", "Votes", "May vote")
     return table(f"Open requests about models of {process}", columns, rows, figures=False)
+
+
+def _wish(asked: AccessRequest) -> str:
+    """Say what a vote on a request is about: it covers how long, too."""
+    if asked.revokes is not None:
+        return f"that {asked.revokes} no longer reads"
+    return f"to read {'without end' if asked.expires is None else f'until {asked.expires}'}"
 
 
 def request_text(status: RequestStatus) -> str:
@@ -42,7 +49,7 @@ def _entry_lines(item: CatalogueEntry) -> list[str]:
     licence = "" if item.licence is None else " --licence FILE"
     lines = [f"{item.process}/{item.node} of {item.owner}, {item.size} estimators, {item.digest}"]
     lines += [f"  {plain(item.description)}"] if item.description else []
-    lines += [f"  figures  {figures}"] if figures else []
+    lines += [f"  figures  {figures}, as its node says"] if figures else []
     lines += [f"  licence  {item.licence}"] if item.licence is not None else []
     lines += [f"  lacks    {item.missing} trees that only its node has"] if item.missing else []
     ask = f"executor model request {item.process} {item.node} --purpose TEXT{licence}"

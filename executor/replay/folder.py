@@ -26,7 +26,7 @@ def private_folder(client: DockerClient, network: Network) -> Iterator[Path]:
     killed: its container and its rows are removed first.
     """
     network.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (network.state / f"{PREFIX[:-1]}.lock").open("w") as making:
+    with (network.state / f"{PREFIX[:-1]}.lock").open("a") as making:
         fcntl.flock(making, fcntl.LOCK_EX)
         for left in network.state.glob(f"{PREFIX}*"):
             _remove_if_left(client, network, left)
@@ -46,7 +46,10 @@ def labels_of(network: Network, folder: Path) -> dict[str, str]:
 
 
 def _remove_if_left(client: DockerClient, network: Network, folder: Path) -> None:
-    held = os.open(folder, os.O_RDONLY)
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return  # its replay has just ended and removed it, or it is no replay's, or another user's
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         reap(client, labels_of(network, folder))

@@ -142,6 +142,15 @@ class AccessRecord(LedgerRecord):
         found = self.organisations.get(organisation)
         return found is not None and (found.expires is None or now < found.expires)
 
+    def allows_until(self, organisation: str, now: str, end: str | None) -> bool:
+        """Whether an organisation may read the model at a time and from then to an end; None for no end."""
+        if organisation == self.owner:
+            return True
+        if not self.allows(organisation, now):
+            return False
+        until = self.organisations[organisation].expires
+        return until is None or (end is not None and end <= until)
+
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord(LedgerRecord):

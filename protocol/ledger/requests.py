@@ -128,7 +128,7 @@ class CatalogueEntry(LedgerRecord):
     digest: Annotated[Digest, "the ensemble digest that the task signed"]
     size: Annotated[int, "how many estimators it has"]
     missing: Annotated[int, "how many of its trees are not on the ledger"]
-    metrics: Annotated[Raw, "figures of the model, fractional ones as text"]
+    metrics: Annotated[Raw, "figures of the model as its node states them, fractional ones as text"]
     access: Annotated[ModelAccess, "who decides on a request to read it"]
     licence: Annotated[Digest | None, "SHA-256 of the licence that a request accepts; null for none"]
 

@@ -169,6 +169,7 @@ def live_request(life: Life, player: Player) -> None:
     life.submit(Member("org3", "data-scientist"), MODEL, "Request", *model, "to compare")
     (asked,) = auditor1.evaluate(MODEL, "Requests", *model)["items"]
     life.submit(scientist1, MODEL, "Decide", *model, "Org3MSP", 0, asked["digest"], True)
+    life.submit(scientist1, MODEL, "RequestRevocation", *model, "Org3MSP", "it is over")
 
 
 def live_start_from_model(life: Life, player: Player) -> None:

@@ -14,12 +14,17 @@ from typing import Any
 
 import pytest
 from docker import DockerClient
+from support.altered_images import registered
+from support.channel import unique
+from support.images import forget
 from support.launching import containers_of, ledger, reached, running
 from support.network import ROOT
 from support.printed import EXECUTOR
 
+from executor.image.registry import ImageRegistry
 from executor.launch.store import NodeStore
 from executor.network import Network
+from protocol.digest import Digest
 
 ORGANISATION, NODES = "org4", ("node19", "node20")
 """Nobody else works for these: a service takes up every process of the nodes it finds."""
@@ -79,17 +84,37 @@ def heard(
     raise AssertionError(f"it ended, having said {said}")
 
 
+@pytest.fixture
+def tampered(docker_client: DockerClient, learner_id: Digest) -> Iterator[str]:
+    """An image whose id on the ledger is another."""
+    name = f"test/{unique('altered')}"
+    yield registered(docker_client, name, learner_id, Digest.of(b"no image at all"))
+    forget(docker_client, name)
+    forget(docker_client, f"{ImageRegistry.of_network(Network.load()).host}/{name}")
+
+
 def test_a_service_works_through_a_process_that_is_accepted_later_and_leaves_nothing(
-    learner: str, rows: Path, state: Path, docker_client: DockerClient
+    learner: str, tampered: str, rows: Path, state: Path, docker_client: DockerClient
 ) -> None:
-    """The nodes wait for each other's trees and have one place for both, which one lends to the other."""
+    """The nodes wait for each other's trees and have one place for both, which one lends to the other.
+
+    A process of one of them with a tampered image keeps neither from going on (A1).
+    """
     with serving(state) as service:
         heard(service, lambda line: line["event"] == "service.started")
+        other = running(tampered, rows, {NODES[0]: ORGANISATION}, by=ORGANISATION, topology="disconnected")
+        refused = heard(service, lambda line: line["event"] == "node.refused" and line["process"] == other)[
+            -1
+        ]
+        assert (refused["code"], refused["exit_code"]) == ("IMAGE_MISMATCH", 10)
         process = running(learner, rows, dict.fromkeys(NODES, ORGANISATION), by=ORGANISATION)
         said = heard(service, lambda line: line["event"] == "process.ended" and line["process"] == process)
         assert sorted(line["node"] for line in said if line["event"] == "task.done") == list(NODES)
         reached(process, "completed")
         assert [model.node for model in ledger().models.list(process)] == list(NODES)
+        assert other not in {line["process"] for line in said if line["event"] == "node.refused"}
+        assert len(list(ledger().execution.list_refusals(other))) == 1
+        ledger(ORGANISATION, "data-scientist").orchestration.abort(other, "its image is another")
         service.send_signal(signal.SIGTERM)
         last = heard(service, lambda line: line["event"] == "service.stopped")
         assert (service.wait(60), last[-1]["organisation"]) == (0, ORGANISATION)

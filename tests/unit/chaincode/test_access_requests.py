@@ -192,6 +192,17 @@ def test_a_request_names_the_licence_and_has_a_bounded_purpose(governed):
     assert outsider.code(MODEL, "Request", governed.process, "node99", "why", DIGESTS[6]) == "MODEL_UNKNOWN"
 
 
+def test_access_that_ends_can_be_asked_for_longer_and_not_for_less(owned):
+    owned.admin1.submit(MODEL, "Grant", owned.process, "node01", ASKER, "2900-01-01T00:00:00Z")
+    request = (MODEL, "Request", owned.process, "node01", "to go on", "")
+    assert asker(owned).code(*request, "2899-01-01T00:00:00Z") == "REQUEST_NEEDLESS"
+    assert owned.admin1.code(*request, "") == "REQUEST_NEEDLESS"
+    vote(owned, owned.admin1, asker(owned).submit(*request, ""))
+    granted = owned.auditor1.evaluate(MODEL, "Access", owned.process, "node01")["organisations"][ASKER]
+    assert granted["expires"] is None
+    assert asker(owned).code(*request, "") == "REQUEST_NEEDLESS"
+
+
 def test_h5_requests_of_one_organisation_are_bounded_and_take_nothing_from_others(governed):
     for _ in range(2):
         ask(governed, DIGESTS[6])
@@ -234,3 +245,16 @@ def test_the_catalogue_says_what_a_model_is_and_how_to_ask_and_no_more(governed)
     assert (entry["access"], entry["licence"], entry["missing"]) == ("majority", DIGESTS[6], 0)
     assert "estimators" not in entry
     assert outsider.evaluate(MODEL, "Catalogue", "absent")["items"] == []
+
+
+def test_h9_who_left_before_the_end_has_no_say_and_is_not_waited_for():
+    federation = Channel(THREE | {"model_access": "all"})
+    process = federation.process
+    federation.nodes["node05"].submit("orchestration", "Leave", process, "node05", 0)
+    federation.play(0, ["node01", "node03"])
+    federation.publish_all("node01", "node03")
+    federation.admin1.submit("orchestration", "Complete", process)
+    asked = ask(federation)
+    assert asked["missing"] == ["Org1MSP", "Org2MSP"]
+    assert federation.admin3.code(*call(federation, asked, True)) == "ACCESS_ORGANISATION"
+    assert federation.admin3.code(MODEL, *revocation(federation, "Org2MSP")) == "ACCESS_ORGANISATION"

@@ -1,5 +1,6 @@
 """The Shuttle data by hash, and the experiment of seconds on it."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,12 @@ def test_another_package_and_another_file_are_refused(tmp_path: Path) -> None:
         shuttle_data.load_shuttle(other)
     with pytest.raises(SourceError, match="DATA_FILE"):
         shuttle_data.load_shuttle(tmp_path / "absent.rda")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SourceError, match="not a file"):
+        shuttle_data.load_shuttle(tmp_path / "pipe")
+    other.write_bytes(bytes(shuttle_data.SIZE + 1))
+    with pytest.raises(SourceError, match="DATA_HASH"):
+        shuttle_data.load_shuttle(other)
 
 
 def test_without_apt_the_remedy_is_an_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,19 @@ def test_damaged_cache_is_ignored(tmp_path: Path) -> None:
     raw[150] ^= 1
     path.write_bytes(raw)
     assert load_arrays(path) is None
+    raw[150] ^= 1
+    for place, flag in (
+        (4, 0xFF),
+        (6, 0x20),
+        (6, 0x01),
+        (8, 0x63),
+    ):
+        flagged = bytearray(raw)
+        first = raw.index(b"PK\x01\x02") + 2
+        flagged[first + place] ^= flag
+        flagged[place] ^= flag
+        path.write_bytes(flagged)
+        assert load_arrays(path) is None
 
 
 def made_up(nodes: int, days: int = 50, daily: int = 4) -> Transactions:

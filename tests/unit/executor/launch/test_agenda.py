@@ -12,7 +12,7 @@ from executor.errors import DatasetError, IntegrityError, TaskError
 from executor.launch.agenda import Agenda, Assignment
 from executor.launch.patience import FIRST, LONGEST, Backoff
 from executor.launch.places import Places, places_of_host
-from executor.launch.watchlist import POLL, SETTLED, Watchlist
+from executor.launch.watchlist import AT_ONCE, MOST_ANNOUNCED, POLL, SETTLED, Watchlist
 from executor.sandbox.profile import Limits
 from protocol.task.opening import TaskId
 
@@ -89,7 +89,8 @@ def test_a_node_that_is_done_is_looked_at_again_when_all_are(host: Host, agenda:
     agenda.look(ledger, host.process)
     for now in (FIRST, 3 * FIRST):  # somebody's model may be missing, so that it cannot end yet
         assert agenda.due(now) == [only(host)]
-        agenda.begun(only(host))
+        # Who is about to publish has the time until the second try.
+        assert agenda.begun(only(host)) == (now > FIRST)
         agenda.done(only(host), now, False)
         agenda.look(ledger, host.process)
         assert agenda.due(now) == []
@@ -126,6 +127,20 @@ def test_what_events_name_is_read_at_once_and_again_and_all_now_and_then() -> No
     assert watchlist.polls(POLL)
     watchlist.poll_again()
     assert watchlist.polls(POLL + 1)
+
+
+def test_h1_names_that_a_peer_makes_up_take_bounded_room_and_keep_none_from_its_turn() -> None:
+    watchlist = Watchlist()
+    for number in range(3 * MOST_ANNOUNCED):
+        watchlist.announced(f"a{number}", 0.0)
+    watchlist.add(["z"])
+    turns = 0
+    while "z" not in watchlist.take(0.0):
+        turns += 1
+    assert turns == MOST_ANNOUNCED // AT_ONCE
+    assert not watchlist.has_more
+    assert len(watchlist.take(SETTLED)) == AT_ONCE
+    assert watchlist.has_more
 
 
 def test_tasks_begin_in_turn_and_one_that_waits_lends_its_place() -> None:

@@ -1,6 +1,7 @@
 """The lines that launches keep: bounded, read through rotations and damage, printed by `executor logs`."""
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 from support.memory.launches import Host, at_host, fresh
 
 from executor.cli import main
-from executor.exits import USAGE
+from executor.exits import FAILED, USAGE
 from executor.launch import log as kept
 from executor.launch.log import Event, LaunchLog, LogEntry, LogReader, stamp
 
@@ -80,6 +81,84 @@ def test_a_damaged_line_is_passed_over_and_half_a_line_waited_for(tmp_path: Path
         with log.newest.open("ab") as file:
             file.write(whole[20:] + b"\n")
         assert texts(reader.lines()) == ["second"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"again_in": "soon"},
+        {"again_in": 10**400},
+        {"again_in": float("nan")},
+        {"text": {}},
+        {"organisation": None},
+        {"node": 3},
+    ],
+    ids=str,
+)
+def test_g9_a_line_with_values_of_another_kind_is_passed_over(changes: dict[str, object]) -> None:
+    whole = json.loads(entry("whole").to_line())
+    assert LogEntry.from_line(json.dumps(whole).encode()) is not None
+    assert LogEntry.from_line(json.dumps({**whole, **changes}).encode()) is None
+
+
+def test_g9_a_line_without_end_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MAX_BYTES", 1000)
+    log = LaunchLog(tmp_path, "org1")
+    log.write(entry("first"))
+    with log.newest.open("ab") as file:
+        file.write(b"x" * 10_500 + b"\n" + entry("last").to_line().encode() + b"\n")
+    with LogReader(log) as reader:
+        lines = list(reader.lines())
+    assert max(map(len, lines)) < 1000
+    assert texts(iter(lines)) == ["first", "last"]
+
+
+def test_g9_a_pipe_in_place_of_the_file_keeps_nobody_waiting(host: Host) -> None:
+    log = LaunchLog(host.state, "org1")
+    log.write(entry("first"))
+    log.newest.unlink()
+    os.mkfifo(log.newest)
+    log.write(entry("lost"))
+    refused = printed("--json")
+    error = json.loads(refused.stdout)["error"]
+    assert (refused.exit_code, error["code"]) == (FAILED, "HOST_FAILED")
+    assert "this is not a file" in error["cause"]
+
+
+def test_half_a_line_that_a_full_disk_took_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, whole = LaunchLog(tmp_path, "org1"), os.write
+    log.write(entry("first"))
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, raw: whole(file, raw[:20]))
+        log.write(entry("lost"))
+    log.write(entry("last"))
+    with LogReader(log) as reader:
+        assert texts(reader.lines()) == ["first", "last"]
+
+
+def test_a_reader_who_slept_through_several_rotations_misses_nothing_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MAX_BYTES", 1000)
+    log = LaunchLog(tmp_path, "org1")
+    with LogReader(log) as reader:
+        log.write(entry("line 000"))
+        followed = texts(reader.lines())
+        for number in range(1, 25):
+            log.write(entry(f"line {number:03d}"))
+        followed += texts(reader.lines())
+    assert followed == [f"line {number:03d}" for number in range(25)]
+
+
+def test_a_copy_that_nobody_writes_to_can_be_read(tmp_path: Path) -> None:
+    log = LaunchLog(tmp_path, "org1")
+    log.write(entry("first"))
+    (log.folder / "lock").unlink()
+    with LogReader(log) as reader:
+        assert texts(reader.lines()) == ["first"]
+    assert not (log.folder / "lock").exists()
 
 
 def test_a_disk_that_takes_no_line_keeps_nobody_from_working(tmp_path: Path) -> None:

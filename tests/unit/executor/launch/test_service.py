@@ -1,6 +1,7 @@
 """The service on the channel in memory: what it finds, tries again and leaves alone, and how it ends."""
 
 import json
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -17,8 +18,10 @@ from executor.cli import main
 from executor.errors import UsageError
 from executor.exits import USAGE
 from executor.launch import nodes, patience, service, task_run
+from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LaunchLog, LogEntry
-from executor.launch.nodes import LaunchSettings
+from executor.launch.news import News
+from executor.launch.nodes import LaunchSettings, NodeReport
 from executor.launch.places import Places
 from executor.launch.service import Service
 from executor.launch.store import NodeStore, held
@@ -154,6 +157,70 @@ def test_what_an_earlier_executor_left_in_a_process_that_was_given_up_is_cleaned
     assert not (host.directory() / "run").exists()
 
 
+def leave(host: Host, *nodes: str) -> None:
+    for node in nodes:
+        admin = host.federation.admin1 if node in ("node01", "node02") else host.federation.admin2
+        admin.submit("orchestration", "Leave", host.process, node, 0, "")
+
+
+def test_h10_the_model_of_a_member_that_vanished_is_published_and_the_process_ends(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave(host, "node03", "node04")
+    with monkeypatch.context() as vanishing:
+        vanishing.setattr(nodes, "finish", lambda *_, **__: None)
+        assert host.launch("--node", "node02", *host.data).exit_code == 0
+    shutil.rmtree(host.state / "organisations" / "org1" / "users" / "node02")
+    host.lay_out("node01")
+    said = serve(host, lambda entry: entry.event is Event.PROCESS_ENDED)
+    assert [entry.text for entry in said if entry.event is Event.PROCESS_ENDED] == ["is completed"]
+    assert host.ledger().models.get(host.process, "node02").missing != ()
+    # It is asked about until the process has ended, and what is said of it is news each time.
+    finished = [entry.text for entry in said if entry.event is Event.NODE_FINISHED]
+    assert len(finished) == len(set(finished)) > 0
+
+
+def test_a_node_that_left_before_its_first_result_is_done_when_its_process_is_over(host: Host) -> None:
+    leave(host, "node01", "node03", "node04")
+    assert "takes no part" in host.launch("--node", "node01").stdout
+    store = NodeStore(host.state, "org1", host.process, "node01")
+    assert not store.has_finished
+    assert host.launch("--node", "node02", *host.data).exit_code == 0
+    assert "takes no part" in host.launch("--node", "node01").stdout
+    assert store.has_finished
+
+
+def test_g9_a_directory_of_another_user_s_ends_no_service(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.lay_out("node01", "node02")
+    foreign = NodeStore(host.state, "org1", "an-old-one", "node01")
+    foreign.directory.mkdir(parents=True)
+    usual = Path.exists
+
+    def exists(path: Path) -> bool:
+        if path.parent == foreign.directory:
+            raise PermissionError(13, "Permission denied", str(path))
+        return usual(path)
+
+    monkeypatch.setattr(Path, "exists", exists)
+    said = serve(host, all_of(Event.NODE_FINISHED, (host.process, "node01")))
+    assert not [entry for entry in said if entry.process == "an-old-one"]
+
+
+def test_a_node_that_left_is_told_of_once_and_not_when_its_process_is_over(host: Host) -> None:
+    said: list[Event] = []
+    news = News(lambda event, *_, **__: said.append(event))
+    left, assignment = NodeReport("node01", left=0), Assignment(host.process, "node01")
+    assert news.of(assignment, left).left is None
+    running = host.ledger("auditor").orchestration.status(host.process)
+    news.read(host.process, running, is_ours=True)
+    assert [news.of(assignment, left).left for _ in range(2)] == [0, None]
+    news.read(host.process, None, is_ours=True)
+    assert news.of(assignment, left).left is None
+    assert said == [Event.PROCESS_FOUND, Event.PROCESS_ENDED]
+
+
 def test_a_ledger_that_is_away_for_a_while_is_waited_for(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.lay_out("node01", "node02")
     usual, tries = Caller.ledger, iter([PhaseError("LEDGER_UNREACHABLE", "no peer answers")])
@@ -183,14 +250,16 @@ def test_h1_a_process_that_peers_disagree_about_keeps_no_other_from_going_on(
 
     monkeypatch.setattr(OneByOne, "evaluate_agreed", disputed)
     said = serve(host, all_of(Event.NODE_FINISHED, (host.process, "node01")))
-    assert {code for _, _, code in of(said, Event.PROCESS_FAILED)} == {"PEERS_DISAGREE"}
+    assert of(said, Event.PROCESS_FAILED) == [("a-disputed-one", None, "PEERS_DISAGREE")]
     assert {name for name, *_ in of(said, Event.PROCESS_FOUND)} == {host.process}
     assert of(said, Event.LEDGER_LOST) == []
 
 
-def test_a_defect_ends_one_launch_and_not_the_service(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_ends_one_launch_and_not_the_service(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     host.lay_out("node01", "node02")
-    first = iter([RuntimeError("a defect")])
+    first = iter([RuntimeError("a row's own words")])
 
     def flawed(*_: Any) -> bool:
         for defect in first:
@@ -201,6 +270,10 @@ def test_a_defect_ends_one_launch_and_not_the_service(host: Host, monkeypatch: p
     both = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
     said = serve(host, both)
     assert [code for *_, code in of(said, Event.NODE_FAILED)] == ["EXECUTOR_FAULT"]
+    shown = capsys.readouterr().err
+    assert "in flawed" in shown
+    assert "RuntimeError" in shown
+    assert "a row's own words" not in shown
 
 
 def test_f7_only_one_service_works_for_an_organisation(host: Host) -> None:

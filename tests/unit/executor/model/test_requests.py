@@ -53,6 +53,17 @@ def test_where_a_request_stands_is_said_in_a_line() -> None:
     assert "\x1b" not in shown
 
 
+def test_who_votes_sees_for_how_long_and_about_whom() -> None:
+    asked: Any = call_of("model", "Request").found.answer
+    for changes, words in (
+        ({}, "to read without end"),
+        ({"expires": "2027-01-31T00:00:00.000000Z"}, "to read until 2027-01-31"),
+        ({"revokes": "Org2MSP"}, "that Org2MSP no longer reads"),
+    ):
+        shown = requests_text("p", [replace(asked, request=replace(asked.request, **changes))])
+        assert words in " ".join(shown.split())
+
+
 def test_the_catalogue_says_how_to_ask() -> None:
     (entry, *_) = call_of("model", "Catalogue").found
     licensed = replace(entry, licence=Digest.of(TEXT), missing=2)
@@ -60,5 +71,6 @@ def test_the_catalogue_says_how_to_ask() -> None:
     assert f"executor model request {entry.process} {entry.node} --purpose TEXT --licence FILE" in text
     assert "decided  by its owner" in text
     assert "lacks    2 trees" in text
+    assert "as its node says" in text
     assert "--licence" not in catalogue_text([entry])
     assert catalogue_text([]) == "no models"
