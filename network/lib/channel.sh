@@ -36,7 +36,8 @@ orderer_flags() {
 endorser_flags() {
   local org
   for org in $(organisations); do
-    "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(peer_port "$org")" 2>/dev/null || continue
+    # Who is away refuses at once; who is slow is not away, and a transaction without its endorsement would be invalid.
+    "$(tools_dir helpers)/healthy" -attempt 20s "tls://127.0.0.1:$(peer_port "$org")" 2>/dev/null || continue
     printf '%s\n' --peerAddresses "127.0.0.1:$(peer_port "$org")" --tlsRootCertFiles "$(org_dir "$org")/tlsca.pem"
   done
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.channel import unique
-from support.network import PROJECT, ROOT, chain, containers, done, invoke, query, run
+from support.network import PROJECT, ROOT, chain, containers, done, invoked, query, run
 from support.own_network import SERVICES, own_network
 from support.printed import EXECUTOR
 
@@ -51,7 +51,7 @@ def test_second_up_changes_nothing_and_prints_a_query_that_works() -> None:
 
 def test_e17_ledger_is_kept_over_down_and_up_which_may_add_nodes(own: Network) -> None:
     key = unique("kept")
-    assert invoke("org1", "node01", "put", key, "yes").returncode == 0
+    invoked("org1", "node01", "put", key, "yes")
     before = chain("org1")
     done("network/down.sh")
     assert containers() == {}
@@ -65,7 +65,7 @@ def test_e17_ledger_is_kept_over_down_and_up_which_may_add_nodes(own: Network) -
 def test_chaincode_upgrade_takes_a_new_sequence_and_keeps_data(own: Network) -> None:
     """And the doctor finds the organisation that runs the old image, and one without its peer."""
     key = unique("old")
-    assert invoke("org1", "node01", "put", key, "data").returncode == 0
+    invoked("org1", "node01", "put", key, "data")
     before = definition()
     image = done("docker", "inspect", "-f", "{{.Config.Image}}", containers()["chaincode.org1"]).strip()
     upgraded = f"{image.partition(':')[0]}:{PROJECT}-upgraded"
@@ -78,7 +78,7 @@ def test_chaincode_upgrade_takes_a_new_sequence_and_keeps_data(own: Network) -> 
         assert after["sequence"] == before["sequence"] + 1
         assert after["version"] != before["version"]
         assert query("org2", "auditor", "get", key) == "data"
-        assert invoke("org2", "node03", "put", key, "newer").returncode == 0
+        invoked("org2", "node03", "put", key, "newer")
         sound()
         doctor_finds_the_old_image(own, image)
         doctor_finds_a_stopped_peer()

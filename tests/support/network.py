@@ -67,6 +67,12 @@ def invoke(
     return peer(organisation, identity, "chaincode", "invoke", "-C", "attestree", "-n", "probe", "-c", call)
 
 
+def invoked(organisation: str, identity: str, function: str, *arguments: str) -> None:
+    """Invoke what must succeed; what the peer said otherwise is part of the failure."""
+    ran = invoke(organisation, identity, function, *arguments)
+    assert ran.returncode == 0, ran.stderr
+
+
 def chain(organisation: str) -> dict[str, Any]:
     """Height and last block hash, as the organisation's peer has them."""
     answer = done("network/peer.sh", organisation, "--", "channel", "getinfo", "-c", "attestree")

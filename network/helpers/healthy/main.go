@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-const (
-	attempt = 2 * time.Second
-	pause   = 100 * time.Millisecond
-)
+const pause = 100 * time.Millisecond
 
 func main() {
 	wait := flag.Duration("wait", 0, "keep asking for this long (default: ask once)")
+	attempt := flag.Duration("attempt", 2*time.Second, "how long one answer may take")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: healthy [-wait 30s] http://HOST:PORT/PATH | tls://HOST:PORT")
+		fmt.Fprintln(os.Stderr, "usage: healthy [-wait 30s] [-attempt 2s] http://HOST:PORT/PATH | tls://HOST:PORT")
 		os.Exit(2)
 	}
 	address, err := url.Parse(flag.Arg(0))
@@ -32,7 +30,7 @@ func main() {
 	}
 	deadline := time.Now().Add(*wait)
 	for {
-		if err = ask(address); err == nil {
+		if err = ask(address, *attempt); err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -45,7 +43,7 @@ func main() {
 
 // ask speaks to a service of this very host or container, whose certificate its real clients verify: reaching it is all
 // that a health check has to show.
-func ask(address *url.URL) error {
+func ask(address *url.URL, attempt time.Duration) error {
 	unverified := &tls.Config{InsecureSkipVerify: true}
 	switch address.Scheme {
 	case "tls":
