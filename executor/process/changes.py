@@ -115,17 +115,17 @@ def image(process: str, version: str, iteration: int | None, as_json: bool, call
 
 @click.command()
 @click.argument("process")
-@click.argument("organisation")
+@click.argument("successor", metavar="ORGANISATION")
 @json_option
 @_scientist
 @reported
-def coordinator(process: str, organisation: str, as_json: bool, caller: Caller) -> None:
+def coordinator(process: str, successor: str, as_json: bool, caller: Caller) -> None:
     """Ask for, or agree to, ORGANISATION opening the steps of PROCESS that are left.
 
     It holds when more than half of those who take part have agreed, and ORGANISATION has: whether the
     coordinator has vanished or not.
     """
-    wanted = msp_id(organisation)
+    wanted = msp_id(successor)
     with caller.ledger() as ledger:
         subject = {"coordinator": wanted}
         asked = _asked(ledger, process, ChangeKind.COORDINATOR, subject, None, caller)

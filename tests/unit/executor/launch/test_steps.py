@@ -14,9 +14,11 @@ from support.memory.composite import EVALUATE, PREPARE, Composite, composite
 from support.memory.launches import SCHEMA, Host, OneByOne, at_host
 from support.memory.learners import PARAMETERS
 
+from executor.caller import Caller
 from executor.cli import main
 from executor.launch.account import Account
 from executor.launch.patience import is_lasting
+from executor.ledger.chaincodes.proxies import Ledger
 from learner import run as steps
 from learning import actions
 from learning.options import from_step
@@ -199,3 +201,30 @@ def test_h10_a_launch_does_not_wait_for_ever_for_a_coordinator_that_vanished(cen
 
 def test_a_service_leaves_a_node_alone_until_its_step_is_opened() -> None:
     assert is_lasting(StateError("STEP_UNOPENED", "step learn of p is not open yet"))
+
+
+def test_commands_open_steps_and_replace_the_coordinator(
+    central: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    federation = central.federation
+    people = {"org1": federation.scientist1, "org2": federation.scientist2}
+    monkeypatch.setattr(Caller, "ledger", lambda caller: Ledger(OneByOne(people[caller.organisation])))
+
+    def typed(*words: str, organisation: str) -> Any:
+        command = ["process", *words, "--organisation", organisation, "--json"]
+        return json.loads(CliRunner().invoke(main, command).stdout)
+
+    process = central.process
+    refused = typed("open-step", process, organisation="org1")
+    assert refused["error"]["code"] == "ACCESS_COORDINATOR"
+    change = typed("open-step", process, organisation="org2")
+    assert (change["subject"], change["iteration"]) == ({"step": "prepare"}, 0)
+    assert typed("open-step", process, "prepare", organisation="org2")["error"]["code"] == "STEP_ORDER"
+    asked = typed("coordinator", process, "org1", organisation="org2")
+    assert (asked["holds"], asked["subject"]) == (False, {"coordinator": "Org1MSP"})
+    assert typed("coordinator", process, "org1", organisation="org1")["holds"] is True
+    assert typed("open-step", process, "learn", organisation="org1")["subject"] == {"step": "learn"}
+    shown = CliRunner().invoke(main, ["process", "status", process, "--organisation", "org1"]).stdout
+    assert "Org1MSP coordinates and has yet to open evaluate" in shown
+    assert "change 1: coordinator Org1MSP from iteration 1" in shown
+    assert "change 2: open-step learn from iteration 1" in shown
