@@ -33,7 +33,7 @@ def test_an_organisation_gets_the_registered_image_from_these_sources(learner: s
 
 
 @pytest.mark.timeout(900)
-def test_h21_a_base_with_an_altered_package_is_refused_where_builds_are_compared(
+def test_a_base_with_an_altered_package_is_refused_where_builds_are_compared(
     docker_client: DockerClient, learner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base, name = script("network/images.sh", "python-base").strip(), unique("base")
@@ -57,7 +57,7 @@ def test_h21_a_base_with_an_altered_package_is_refused_where_builds_are_compared
 
 
 @pytest.mark.timeout(900)
-def test_h21_other_clones_give_the_networks_chaincode_image_and_one_byte_another(
+def test_other_clones_give_the_networks_chaincode_image_and_one_byte_another(
     docker_client: DockerClient, tmp_path: Path
 ) -> None:
     for part in ("protocol", "chaincode", "learner-image", "requirements"):
