@@ -26,9 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="fail if a goal is missed")
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
     parser.add_argument("--data", type=Path, help="a data file, for benchmarks that can use a real one")
+    parser.add_argument("--quick", action="store_true", help="a small instance, which is not written down")
     asked = parser.parse_args(arguments)
-    report = _run(importlib.import_module(f"bench.{asked.name}").measure, asked.data)
-    if not asked.no_write:
+    measure = importlib.import_module(f"bench.{asked.name}").measure
+    if asked.quick and "quick" not in inspect.signature(measure).parameters:
+        parser.error(f"{asked.name} has no small instance")
+    report = _run(measure, {"data": asked.data, **({"quick": True} if asked.quick else {})})
+    if not asked.no_write and not asked.quick:
         report.write_section(PAGE, asked.name)
     print(report.to_json() if asked.json else report.to_markdown())
     for goal in report.goals:
@@ -37,10 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if asked.check and not report.met else 0
 
 
-def _run(measure: Callable[..., Report], data: Path | None) -> Report:
-    if "data" in inspect.signature(measure).parameters:
-        return measure(data=data)
-    return measure()
+def _run(measure: Callable[..., Report], options: dict[str, object]) -> Report:
+    taken = inspect.signature(measure).parameters
+    return measure(**{name: value for name, value in options.items() if name in taken})
 
 
 if __name__ == "__main__":

@@ -163,6 +163,10 @@ ENGINE: Rows = {
         "": "Read what the build said last.",
         "script": "Read what it said above.",
     },
+    "IMAGE_BASE": (
+        "Build the base from a mirror that has the locked packages (ATTESTREE_DEBIAN_MIRROR, docs/images.md),"
+        " or take --any-base."
+    ),
     "IMAGE_PUSH": "Check that the registry is up: executor doctor.",
     "IMAGE_UNAVAILABLE": {
         "": "Bring the registry up, or load the image from a copy: what counts is its id on the ledger.",

@@ -50,6 +50,7 @@ class State:
         self._names: dict[str, list[str]] = {}
         self._file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the state
         self._end = 0
+        self._at_end = True
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -68,6 +69,7 @@ class State:
         found = self._entries.get(key)
         if found is None:
             return None
+        self._at_end = False
         self._file.seek(found.place[0])
         return self._file.read(found.place[1])
 
@@ -99,7 +101,9 @@ class State:
         self._file.close()
 
     def _keep(self, value: bytes) -> tuple[int, int]:
-        self._file.seek(self._end)
+        if not self._at_end:  # to seek is to write out what waits, so only where something was read
+            self._file.seek(self._end)
+            self._at_end = True
         self._file.write(value)
         place = (self._end, len(value))
         self._end += len(value)

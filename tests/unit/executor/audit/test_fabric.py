@@ -12,12 +12,12 @@ from support.memory.blocks import authority
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.conflicts import Summary, find_conflict
+from executor.audit.fabric.form import Verdict
 from executor.audit.fabric.identity import ORDERS
 from executor.audit.fabric.organisation import Organisation
 from executor.audit.fabric.policy import satisfies
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State, Update, Version
-from executor.audit.fabric.transaction import Verdict
 
 ORG = "Org1MSP"
 
@@ -91,6 +91,21 @@ def test_a_signature_with_the_higher_s_is_no_signature():
     assert not found.signed(b"message", encode_dss_signature(r, ORDERS["secp256r1"] - s))
     assert not found.signed(b"other", signature)
     assert not found.signed(b"message", b"")
+
+
+def test_h20_a_signature_checked_ahead_counts_for_its_own_message_alone():
+    signer = authority(ORG).issue("peer", "peer")
+    member, signature = organisation().identify(signer.certificate), signer.sign(b"endorsed")
+    member.foresee(b"endorsed", signature)
+    assert not member.signed(b"another", signature)
+    assert member.signed(b"endorsed", signature)
+    member.foresee(b"another", signature)
+    assert not member.signed(b"another", signature)
+    member.foresee(b"another", signature)
+    assert member.signed(b"endorsed", signature)
+    member.foresee(b"endorsed", signature)
+    member.forget()
+    assert member.signed(b"endorsed", signature)
 
 
 def test_a_revocation_list_of_another_authority_revokes_nobody():
