@@ -2,6 +2,8 @@
 # The images the network runs: official ones where a container registry answers, built ones elsewhere.
 # Either way the same compose file and the same Dockerfiles serve.
 
+OFFICIAL_IMAGES=("$OFFICIAL_PEER" "$OFFICIAL_ORDERER" "$OFFICIAL_CA" "$OFFICIAL_REGISTRY" "$OFFICIAL_PYTHON")
+
 image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # locked_digest IMAGE: the digest that the project has for an official image; nothing where it knows none.
@@ -39,20 +41,24 @@ official() {
   [ -z "$digest" ] || echo "$image $digest" >>"$CACHE/official-images"
 }
 
-# choose_images auto|official|build: prints official or build.
+# choose_images auto|official|build: prints official or build. Automatically official only if every one can be had: a registry
+# may answer and lack an image, or the digest that is locked.
 choose_images() {
-  case $1 in
-    official | build) echo "$1" ;;
-    auto)
-      if image_exists "$(by_pin "$OFFICIAL_PEER")" || timeout 300 docker pull --quiet "$(by_pin "$OFFICIAL_PEER")" >/dev/null 2>&1; then
-        say "images: a container registry answers, using the official images"
-        echo official
-      else
-        say "images: no container registry answers, building from Go modules and Debian packages"
-        echo build
-      fi
-      ;;
-  esac
+  local image name
+  [ "$1" = auto ] || {
+    echo "$1"
+    return 0
+  }
+  for image in "${OFFICIAL_IMAGES[@]}"; do
+    name=$(by_pin "$image")
+    image_exists "$name" || timeout 300 docker pull --quiet "$name" >/dev/null 2>&1 || {
+      say "images: no container registry serves $name, building from Go modules and Debian packages"
+      echo build
+      return 0
+    }
+  done
+  say "images: a container registry answers, using the official images"
+  echo official
 }
 
 # prepare_images official|build: makes every image available; prints which, NAME=IMAGE a line, as compose reads them.
@@ -60,7 +66,7 @@ prepare_images() {
   local peer orderer ca registry base image
   if [ "$1" = official ]; then
     peer=$OFFICIAL_PEER orderer=$OFFICIAL_ORDERER ca=$OFFICIAL_CA registry=$OFFICIAL_REGISTRY base=$OFFICIAL_PYTHON
-    for image in "$peer" "$orderer" "$ca" "$registry" "$base"; do official "$image"; done
+    for image in "${OFFICIAL_IMAGES[@]}"; do official "$image"; done
   else
     peer=$(build_scratch_image peer)
     orderer=$(build_scratch_image orderer)

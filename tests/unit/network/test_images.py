@@ -72,3 +72,27 @@ def test_a_registry_cannot_serve_another_official_image_after_the_first_pull(tmp
         assert (tmp_path / "has").read_text().strip() == first
         assert "python:3.11" in (tmp_path / "names").read_text().split()
     assert (tmp_path / "pulled").read_text().split() == ["python:3.11", f"python@{first}"]
+
+
+def test_a_registry_that_lacks_one_official_image_does_not_stop_the_network(tmp_path: Path) -> None:
+    lacking = HUB.replace('"pull "*)', '"pull "*) case $* in *python@*) exit 1 ;; esac')
+    for hub, chosen in ((HUB, "official"), (lacking, "build")):
+        (tmp_path / "docker").write_text(hub)
+        (tmp_path / "docker").chmod(0o755)
+        for name in ("served", "names"):
+            (tmp_path / name).write_text("")
+        found = subprocess.run(
+            ["bash", "-euc", ". network/lib/common.sh; . network/lib/images.sh; choose_images auto"],
+            cwd=ROOT,
+            env={
+                "PATH": f"{tmp_path}:/usr/bin:/bin",
+                "HOME": str(tmp_path),
+                "ATTESTREE_CACHE": str(tmp_path),
+            },
+            check=True,
+            timeout=60,
+            capture_output=True,
+            text=True,
+        )
+        assert found.stdout.split() == [chosen], found.stderr
+        assert ("serves python@sha256:" in found.stderr) == (chosen == "build")
