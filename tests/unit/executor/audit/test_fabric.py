@@ -176,3 +176,15 @@ def test_the_hashes_of_a_range_are_those_of_its_reads():
         read = reads.kv_reads.add(key=name)
         read.version.block_num, read.version.tx_num = block, tx
     assert summary.close() == (1, [hashlib.sha256(reads.SerializeToString()).digest()])
+
+
+def test_values_of_a_state_are_read_back_whether_they_wait_or_are_written():
+    state, size = State(), 5000
+    for number in range(40):
+        value = bytes([number]) * size
+        state.apply({Key("image", "", f"k{number}"): Update(Version(number, 0), value, None)})
+        for earlier in (0, number // 2, number):
+            assert state.value(Key("image", "", f"k{earlier}")) == bytes([earlier]) * size
+    assert [value[:1] for _, _, value in state.items()] == sorted(
+        (bytes([number]) for number in range(40)), key=lambda raw: f"k{raw[0]}"
+    )
