@@ -16,6 +16,7 @@ from learning.actions import NodeState
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
 from learning.fit_cache import FitCache, Job, Progress
+from learning.held_out import learned_from
 from learning.parameters import Defaults, Parameters
 from learning.registry import Registry
 from learning.robust import TreeRefusal
@@ -48,6 +49,12 @@ class Member:
     def rows_in(self, iteration: int) -> Rows:
         """Return what the node has in one of its iterations."""
         return (self.rows, *self.later)[min(iteration, len(self.later))]
+
+    def learning(self, node: str, seed: int) -> "Member":
+        """Return the member with the rows alone that it learns from."""
+        part = self.parameters.held_out
+        rows, *later = (learned_from(rows, part, seed, node) for rows in (self.rows, *self.later))
+        return replace(self, rows=rows, later=tuple(later))
 
     def among(self, membership: Membership) -> "Member":
         """Return the member with its defence counting on these organisations."""
@@ -118,7 +125,7 @@ def simulate(
             held.check_nodes(members)
     membership = Membership.of(organisations or {node: node for node in members})
     federation = _Federation(
-        {node: member.among(membership) for node, member in members.items()},
+        {node: member.among(membership).learning(node, seed) for node, member in members.items()},
         topology,
         seed,
         FitCache() if cache is None else cache,
