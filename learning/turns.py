@@ -73,7 +73,7 @@ class _Turns(SimulatedNodes):
         return True
 
     def _begin(self, node: str) -> None:
-        """FIT and SHARE of the node's next turn that came to a result, and of those that did not before it."""
+        """FIT and SHARE of the node's next turn that came to a result, and of those without before it."""
         while self.ahead[node]:
             turn, before = self.ahead[node][0], self.simulation.states[node]
             self.fit(node, turn.iteration)

@@ -16,7 +16,8 @@ def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> N
     assert report["compared"] == report["tasks"] == 24
     assert report["audited"] is True
     assert set(report["processes"]) == {"disconnected", "ring", "full"}
-    assert {"agree", "launch", "simulator"} <= set(report["parts"])
+    assert {"agree", "executor", "commits", "container", "imports", "learning"} <= set(report["parts"])
+    assert sum(report["parts"].values()) == pytest.approx(report["seconds"], rel=0.02)
     assert report["seconds"] > 0 < report["simulator_seconds"]
 
     # Run again, it finds everything done.
