@@ -7,6 +7,16 @@ from support.network import done
 from support.printed import EXECUTOR
 
 
+@pytest.mark.large
+@pytest.mark.timeout(3600)
+def test_twenty_nodes_on_the_ledger_equal_the_simulator_and_the_papers_claims_are_judged() -> None:
+    report = json.loads(done(EXECUTOR, "experiment", "paper", "--ledger", "--json", seconds=3600))
+    assert report["equals_simulator"] is True
+    assert report["compared"] == 240
+    assert report["table_exact"] is True
+    assert report["claims"]
+
+
 @pytest.mark.timeout(900)
 def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> None:
     words = ("experiment", "paper", "--ledger", "--quick", "--json")
