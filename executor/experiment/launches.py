@@ -46,6 +46,7 @@ class Launches:
     def __init__(self, network: Network, folder: Path) -> None:
         self._network, self._folder = network, folder
         self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
+        self._started = 0
         self._readers: dict[str, LogReader] = {}
         self._stack = ExitStack()
 
@@ -63,16 +64,17 @@ class Launches:
         self._stack.close()
 
     def start(self, organisation: str, process: str, *options: str) -> None:
-        """Start an executor for all nodes that an organisation has in a process on this host."""
+        """Start an executor of an organisation for a process; options say for which nodes, and how long."""
         if organisation not in self._readers:
             log = LaunchLog(self._network.state, organisation)
             log.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._readers[organisation] = self._stack.enter_context(LogReader(log))
             self._heard(organisation)
-        name = f"{process}-{organisation}"
+        self._started += 1
+        name = f"{process}-{organisation}-{self._started}"
         self._folder.mkdir(parents=True, exist_ok=True)
         out = self._folder / f"{name}.json"
-        words = ("launch", "--process", process, "--all-local", "--organisation", organisation, *options)
+        words = ("launch", "--process", process, "--organisation", organisation, *options)
         with out.open("wb") as printed, out.with_suffix(".log").open("wb") as said:
             child = subprocess.Popen(
                 [*PROGRAM, *words, "--json"], stdin=subprocess.DEVNULL, stdout=printed, stderr=said
@@ -80,10 +82,11 @@ class Launches:
         self._running[name] = child, out
 
     def kill(self, organisation: str, process: str) -> None:
-        """Kill an executor without any warning; what it left is there for the next one to find."""
-        child, _ = self._running.pop(f"{process}-{organisation}")
-        child.kill()
-        child.wait()
+        """Kill an organisation's executors without warning; what they left is there for the next to find."""
+        names = [name for name in self._running if name.startswith(f"{process}-{organisation}-")]
+        for child, _ in [self._running.pop(name) for name in names]:
+            child.kill()
+            child.wait()
 
     def wait(self, hear: Hear) -> Reports:
         """Wait until all have ended, and return what they did; the first that failed ends the others."""

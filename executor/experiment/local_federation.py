@@ -73,7 +73,7 @@ class LocalFederation:
         """Have every organisation work for all its nodes until the process is complete."""
         with Launches(self.network, self.folder) as launches:
             for organisation in self.organisations:
-                launches.start(organisation, process, "--until-complete", "--data", data)
+                launches.start(organisation, process, "--all-local", "--until-complete", "--data", data)
             return launches.wait(hear)
 
     def ledger(self, organisation: str, identity: str) -> Ledger:

@@ -22,7 +22,8 @@ from executor.experiment.launches import Launches
 from executor.experiment.local_federation import SCIENTIST, LocalFederation
 from executor.experiment.paper_ledger import LEARNER, owners
 from executor.launch.log import Event, LogEntry
-from executor.ledger.chaincodes.proxies import Ledger
+from executor.ledger.chaincodes.orchestration import Orchestration
+from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.ledger.follow import wait_until
 from executor.model.content import fetch
 from executor.network import Network
@@ -32,8 +33,9 @@ from experiments.split import PAPER_SEED, split
 from learning.actions import EMPTY
 from learning.ensemble import Ensemble
 from learning.rows import Rows
-from protocol.agreement.course import ChangeKind
 from protocol.digest import Digest
+from protocol.errors import StateError
+from protocol.ledger.changes import AskStatus
 
 ROWS_PER_NODE = 200
 FEATURES = 5
@@ -97,7 +99,7 @@ class MovingFederation:
         late, leaver = self.nodes_of(fourth)[-1], self.nodes_of(third)[-1]
         roaming = self._agree("roaming", image, set(self.owners) - {late}, topology="ring", synchronous=False)
         self._change(roaming, other, late)
-        self._two_iterations(roaming, leaver)
+        self._two_iterations(roaming, leaver, late)
         self._submit(third, lambda ledger: self._return(ledger, roaming, leaver))
         together = {self.nodes_of(first)[0], self.nodes_of(second)[0]}
         waiting = self._agree("waiting", image, together, topology="full", iterations=2)
@@ -129,29 +131,26 @@ class MovingFederation:
         return agreed.process
 
     def _change(self, process: str, image: str, late: str) -> None:
-        """Ask for the changes and have all agree, before anybody has begun the iterations they are for."""
-        first = self.federation.organisations[0]
-        version = image.rpartition(":")[2]
-        msp = self.network.msp_id(self.owners[late])
-        self._ask(first, process, lambda ledger: ledger.change_topology(process, CHANGED, {"kind": "full"}))
-        self._ask(first, process, lambda ledger: ledger.update_image(process, CHANGED, version))
-        self._ask(first, process, lambda ledger: ledger.join(process, late, msp, CHANGED))
-        self._tell(f"topology full, image {version} and {late} from iteration {CHANGED} on")
+        """Have all agree on what changes, before anybody has begun the iteration it is for.
 
-    def _ask(self, organisation: str, process: str, ask: Callable[[Any], Any]) -> None:
-        asked = self._submit(organisation, lambda ledger: ask(ledger.orchestration)).answer
-        for other in self.federation.organisations:
+        The node joins before the image is asked for: its organisation, too, has to agree to what it runs.
+        """
+        version, msp = image.rpartition(":")[2], self.network.msp_id(self.owners[late])
+        self._ask(lambda here: here.change_topology(process, CHANGED, {"kind": "full"}))
+        self._ask(lambda here: here.join(process, late, msp, CHANGED))
+        self._ask(lambda here: here.update_image(process, CHANGED, version))
+        self._tell(f"topology full, {late} and image {version} from iteration {CHANGED} on")
+
+    def _ask(self, ask: Callable[[Orchestration], Submitted[AskStatus]]) -> None:
+        """Have one organisation ask for something and all others that have a say in it agree."""
+        first, *others = self.federation.organisations
+        asked: AskStatus = self._submit(first, lambda ledger: ask(ledger.orchestration).answer)
+        for other in others:
             if self.network.msp_id(other) in asked.missing:
-                self._submit(other, lambda ledger: self._agree_to(ledger, process, asked.kind))
+                self._submit(other, lambda ledger: _agree(ledger, asked))
 
-    def _agree_to(self, ledger: Ledger, process: str, kind: ChangeKind) -> None:
-        def found() -> Any:
-            return next((ask for ask in ledger.orchestration.asks(process) if ask.kind is kind), None)
-
-        ledger.orchestration.agree(wait_until(ledger, process, found, SECONDS_TO_HEAR))
-
-    def _two_iterations(self, process: str, leaver: str) -> None:
-        """Let everybody do two iterations, and one leave in the second while its task is open."""
+    def _two_iterations(self, process: str, leaver: str, late: str) -> None:
+        """Let everybody but one do two iterations, and one leave in the second while its task is open."""
         owner = self.owners[leaver]
         left = False
 
@@ -164,7 +163,14 @@ class MovingFederation:
 
         with Launches(self.network, self.federation.folder) as launches:
             for organisation in self.federation.organisations:
-                self._start(launches, organisation, process, "--iterations", "2")
+                here = self.nodes_of(organisation)
+                chosen = (
+                    [("--node", node) for node in here if node != late]
+                    if late in here
+                    else [("--all-local",)]
+                )
+                for nodes in chosen:
+                    self._start(launches, organisation, process, *nodes, "--iterations", "2")
             launches.wait(hear)
 
     def _leave(self, ledger: Ledger, process: str, node: str) -> None:
@@ -189,19 +195,19 @@ class MovingFederation:
                     del victims[process]
                     launches.kill(entry.organisation, process)
                     self._tell(f"the executor of {entry.organisation} for {process} is killed")
-                    self._start(launches, entry.organisation, process, "--until-complete")
+                    self._start(launches, entry.organisation, process, "--all-local", "--until-complete")
                 self._hear(entry)
 
             for organisation in self.federation.organisations:
-                self._start(launches, organisation, roaming, "--until-complete")
+                self._start(launches, organisation, roaming, "--all-local", "--until-complete")
             for organisation in two:
-                self._start(launches, organisation, waiting, "--until-complete")
+                self._start(launches, organisation, waiting, "--all-local", "--until-complete")
             launches.wait(hear)
 
     def _launch(self, process: str, organisations: tuple[str, ...]) -> None:
         with Launches(self.network, self.federation.folder) as launches:
             for organisation in organisations:
-                self._start(launches, organisation, process, "--until-complete")
+                self._start(launches, organisation, process, "--all-local", "--until-complete")
             launches.wait(self._hear)
 
     def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> None:
@@ -255,6 +261,20 @@ class MovingFederation:
             return self.federation.publish_image(name, str(made))
         finally:
             client.close()
+
+
+def _agree(ledger: Ledger, asked: AskStatus) -> None:
+    """Agree to what another organisation asks for, once enough peers have heard of it."""
+
+    def agree() -> Submitted[AskStatus] | None:
+        try:
+            return ledger.orchestration.agree(asked)
+        except StateError as error:
+            if error.code != "CHANGE_UNKNOWN":
+                raise
+            return None
+
+    wait_until(ledger, asked.process, agree, SECONDS_TO_HEAR)
 
 
 def relabelled(client: Any, image: Digest) -> Digest:

@@ -1,4 +1,4 @@
-"""Federations that change while they run: nodes join, leave, return and die, and the simulator says the same."""
+"""Federations that change while they run: nodes join, leave, return and die, and the bytes stay the same."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def moved(*options: str, seconds: float) -> dict[str, Any]:
 
 @pytest.mark.timeout(600)
 def test_c11_c12_e9_nodes_join_leave_return_and_die_and_nothing_is_doubled() -> None:
-    """Four nodes: two stay throughout, one leaves in iteration 1 and is back for 3, one joins at 2."""
+    """Four nodes: two stay throughout, one leaves in iteration 1 and is back for 3, one joins for 2."""
     results = moved("--quick", seconds=600)["results"]
     # It may have completed iteration 1 just before it had left.
     assert results.pop("roaming") - (2 * 4 + 2 + 2) in (0, 1)

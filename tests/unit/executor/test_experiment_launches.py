@@ -1,4 +1,4 @@
-"""Executors of several organisations at once: heard while they work, ended when one fails, killed on request."""
+"""Executors of several organisations: heard while they work, ended when one fails, killed on request."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_what_each_did_is_collected_and_its_parts_are_those_of_the_mean_node(lau
 def test_the_first_that_fails_ends_the_others_with_its_words(launches: Launches) -> None:
     launches.start("org1", "p", "hangs")
     launches.start("org2", "p", "fails")
-    with pytest.raises(TaskError, match=r"p-org2 ended with 13: .*it broke.*\n.*because of this"):
+    with pytest.raises(TaskError, match=r"p-org2-2 ended with 13: .*it broke.*\n.*because of this"):
         launches.wait(lambda _: None)
 
 
