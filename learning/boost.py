@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.fit_tree import LARGEST
-from learning.rounding import rounded
+from learning.thresholds import rounded
 from learning.rows import Rows
 from protocol.trees.boosted import Boosted
 from protocol.trees.encoding_boosted import MAX_LEAF

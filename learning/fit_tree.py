@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.growth import Growth, grow
-from learning.rounding import rounded
+from learning.thresholds import rounded
 from learning.rows import Rows
 from protocol.trees.tree import Tree, TreeLimits
 
