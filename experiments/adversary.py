@@ -7,14 +7,16 @@ first split was seen when the settings of the defence were chosen.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from experiments.claims import Goal, at_least, at_most
 from experiments.data import DataTable
 from experiments.engine import Advance, Case, Engine
-from experiments.metrics import METRICS, RunOutcome
-from experiments.split import Split, split
+from experiments.kept import NOTHING, Kept
+from experiments.metrics import METRICS
+from experiments.split import split
 from experiments.variants import Variant
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
@@ -208,6 +210,7 @@ def run_adversary(
     quick: bool = False,
     splits: Sequence[int] = SPLITS,
     jobs: int = 1,
+    kept: Kept = NOTHING,
 ) -> AdversaryResult:
     """Run every scene on every split and seed; FIT once for each."""
     result = AdversaryResult()
@@ -215,11 +218,12 @@ def run_adversary(
     for seed, part in itertools.product(range(seeds), splits):
         found: dict[Scene, np.ndarray] = {}
         for nodes in sorted({scene.nodes for scene in wanted}, reverse=True):
-            engine = _engine(split(table, nodes, part), seed, [s for s in wanted if s.nodes == nodes], jobs)
-            for scene in wanted:
-                if scene.nodes == nodes:
-                    found[scene] = _measured(engine.run(scene.case(), train=False, keep=False))
-                    advance(f"split {part}, seed {seed}")
+            some = [scene for scene in wanted if scene.nodes == nodes]
+            measure = partial(_measured, table, part, seed, some, jobs)
+            figures = kept.measured(f"robust-{nodes}-split{part}-seed{seed}", f"{DEFENCES} {some}", measure)
+            for scene, values in zip(some, figures, strict=True):
+                found[scene] = values
+                advance(f"split {part}, seed {seed}")
         result.runs[part, seed] = {scene: found[scene] for scene in wanted}
     return result
 
@@ -229,12 +233,8 @@ def pieces(seeds: int, splits: int, *, quick: bool) -> int:
     return seeds * splits * len(scenes(quick=quick))
 
 
-def _engine(parts: Split, seed: int, wanted: Sequence[Scene], jobs: int) -> Engine:
-    cache = FitCache()
-    engine = Engine(parts, seed, cache)
-    cache.prepare(engine.fit_jobs([scene.case() for scene in wanted]), jobs)
-    return engine
-
-
-def _measured(outcome: RunOutcome) -> np.ndarray:
-    return outcome.test
+def _measured(table: DataTable, part: int, seed: int, wanted: Sequence[Scene], jobs: int) -> np.ndarray:
+    """The metrics of every node in some scenes of equally many nodes."""
+    engine = Engine(split(table, wanted[0].nodes, part), seed, FitCache())
+    engine.cache.prepare(engine.fit_jobs([scene.case() for scene in wanted]), jobs)
+    return np.array([engine.run(scene.case(), train=False, keep=False).test for scene in wanted])
