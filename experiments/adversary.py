@@ -62,6 +62,11 @@ class Scene:
         )
 
     @property
+    def name(self) -> str:
+        """A name for files."""
+        return f"{self.attack}-{len(self.hostile)}-of-{self.nodes}-{self.topology}-{self.defence}"
+
+    @property
     def honest(self) -> list[int]:
         """The nodes that are measured: the victim of an eclipse, else all that are not hostile."""
         if self.attack == ECLIPSE:
@@ -216,25 +221,43 @@ def run_adversary(
     result = AdversaryResult()
     wanted = scenes(quick=quick)
     for seed, part in itertools.product(range(seeds), splits):
-        found: dict[Scene, np.ndarray] = {}
-        for nodes in sorted({scene.nodes for scene in wanted}, reverse=True):
-            some = [scene for scene in wanted if scene.nodes == nodes]
-            measure = partial(_measured, table, part, seed, some, jobs)
-            figures = kept.measured(f"robust-{nodes}-split{part}-seed{seed}", f"{DEFENCES} {some}", measure)
-            for scene, values in zip(some, figures, strict=True):
-                found[scene] = values
-                advance(f"split {part}, seed {seed}")
-        result.runs[part, seed] = {scene: found[scene] for scene in wanted}
+        stage = Stage(table, part, seed, wanted, jobs, kept)
+        found = result.runs[part, seed] = {}
+        for scene in wanted:
+            found[scene] = stage.measured(scene)
+            advance(f"split {part}, seed {seed}")
     return result
+
+
+@dataclass
+class Stage:
+    """One split and seed, on which scenes are measured; FIT once for all of equally many nodes."""
+
+    table: DataTable
+    part: int
+    seed: int
+    wanted: Sequence[Scene]
+    jobs: int = 1
+    kept: Kept = NOTHING
+    engines: dict[int, Engine] = field(default_factory=dict)
+
+    def measured(self, scene: Scene) -> np.ndarray:
+        """The metrics of every node in a scene, measured now or before."""
+        name = f"robust-split{self.part}-seed{self.seed}-{scene.name}"
+        return self.kept.measured(name, f"{DEFENCES[scene.defence]}", partial(self._run, scene))
+
+    def _run(self, scene: Scene) -> np.ndarray:
+        return self._engine(scene.nodes).run(scene.case(), train=False, keep=False).test
+
+    def _engine(self, nodes: int) -> Engine:
+        if nodes not in self.engines:
+            engine = Engine(split(self.table, nodes, self.part), self.seed, FitCache())
+            cases = [scene.case() for scene in self.wanted if scene.nodes == nodes]
+            engine.cache.prepare(engine.fit_jobs(cases), self.jobs)
+            self.engines[nodes] = engine
+        return self.engines[nodes]
 
 
 def pieces(seeds: int, splits: int, *, quick: bool) -> int:
     """How often `run_adversary` will advance."""
     return seeds * splits * len(scenes(quick=quick))
-
-
-def _measured(table: DataTable, part: int, seed: int, wanted: Sequence[Scene], jobs: int) -> np.ndarray:
-    """The metrics of every node in some scenes of equally many nodes."""
-    engine = Engine(split(table, wanted[0].nodes, part), seed, FitCache())
-    engine.cache.prepare(engine.fit_jobs([scene.case() for scene in wanted]), jobs)
-    return np.array([engine.run(scene.case(), train=False, keep=False).test for scene in wanted])
