@@ -63,6 +63,7 @@ def build(
     client: DockerClient, say: Say, *, tag: str = f"{NAME}:latest", force: bool = False, root: Path = ROOT
 ) -> Built:
     """Return the learner image of the sources under `root`, built if there is none, or if `force`."""
+    keeps_manifests(client)  # an engine whose store is not known is refused before anything is built
     sources = Sources.find(root)
     say("sources: finding the Python base image")
     base = _ask_network("python-base")
