@@ -71,6 +71,8 @@ bytecode_store() { # PYTHON
 
 # --- Docker -------------------------------------------------------------------------------------------------------
 
+ENGINE_LOG=/var/log/dockerd.log
+ENGINE_SECONDS=120 # to start in
 engine_answers() { docker version --format '{{.Server.Version}}'; }
 has_compose() { docker compose version; }
 
@@ -144,14 +146,24 @@ start_engine() {
     say "docker: starting the engine with systemd"
     systemctl start docker
   else
-    say "docker: starting the engine (there is no systemd), log in /var/log/dockerd.log"
+    say "docker: starting the engine (there is no systemd), log in $ENGINE_LOG"
     clear_dead_engine
     # Without what belongs to the command that happens to start it.
     # shellcheck disable=SC2154 # by alone_with
-    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null {held}>&- &
+    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>"$ENGINE_LOG" 2>&1 </dev/null {held}>&- &
   fi
-  eventually 60 "the Docker engine answers" engine_answers
+  answers_soon || die "$DOCKER_UNREACHABLE" "the Docker engine does not answer within $ENGINE_SECONDS s" "$(last_words)" \
+    "see what it says in $ENGINE_LOG or 'journalctl --unit docker', then run the command again"
 }
+answers_soon() {
+  local end=$((SECONDS + ENGINE_SECONDS))
+  until engine_answers >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    read -rt 0.2 <> <(:) || true
+  done
+}
+# last_words: what an engine said before it gave up, or why none is reached.
+last_words() { tail -n 1 "$ENGINE_LOG" 2>/dev/null | grep . || engine_answers 2>&1 | grep . || true; }
 
 # A killed engine leaves process ids of processes that are gone, or its containerd alone.
 clear_dead_engine() {

@@ -39,7 +39,8 @@ from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import StateError
 
-pytestmark = pytest.mark.engine
+# The first test of an engine starts it, too.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 RING = {"node01": "org1", "node02": "org1"}
 
 
@@ -195,30 +196,6 @@ def test_a_dry_run_pulls_nothing_and_what_is_pruned_before_it_runs_ends_the_task
 
 
 @pytest.mark.at_length
-def test_an_engine_that_switches_its_store_between_tasks_runs_the_same_image_or_none(
-    request: pytest.FixtureRequest, second: str, learner: str, rows: Path, docker_client: DockerClient
-) -> None:
-    version, _, store = request.node.callspec.params["second"].partition("/")
-    engine = SecondEngine(version, registry().host.rpartition(":")[2])
-    process = running(learner, rows, NODE, topology="disconnected", iterations=2)
-    words = ("--node", "node01", "--data", str(rows))
-    launched(process, *words, DOCKER_HOST=second)
-    try:
-        engine.start("classic" if store == "containerd" else "containerd", reach=False)
-        ran = launch(process, *words, DOCKER_HOST=second)
-        assert (ran.code, ran.error["code"]) == (30, "IMAGE_UNAVAILABLE"), ran.out
-        nothing_is_left(docker_client, process, "node01")
-        engine.start("classic" if store == "containerd" else "containerd")
-        launched(process, *words, DOCKER_HOST=second)
-    finally:
-        engine.start(store)
-    first, second_task = (task_of(process, "node01", iteration).opening for iteration in range(2))
-    assert first is not None
-    assert second_task is not None
-    assert first.image_id == second_task.image_id
-
-
-@pytest.mark.at_length
 def test_gvisor_runs_a_task_and_its_name_is_part_of_what_the_task_commits_to(
     second: str, learner: str, rows: Path
 ) -> None:
@@ -226,7 +203,7 @@ def test_gvisor_runs_a_task_and_its_name_is_part_of_what_the_task_commits_to(
     words = ("--node", "node01", "--data", str(rows), "--runtime", "runsc")
     refused = launch(process, *words)
     assert (refused.code, refused.error["code"]) == (31, "SANDBOX_UNSUPPORTED"), refused.out
-    if "engine-26" not in second:  # Debian's packages have gVisor, Go modules do not
+    if "engine-26" not in second:  # the others come without gVisor
         assert launch(process, *words, DOCKER_HOST=second).code == 31
         return
     without = launch(process, *words[:-2], "--dry-run").answer["plans"][0]["sandbox"]
@@ -252,3 +229,29 @@ def test_another_engine_builds_the_same_image_and_publishes_it_for_the_first(
     assert published.answer["image_id"] == str(learner_id)
     process = running(f"{name}:1", rows, NODE, topology="disconnected")
     launched(process, "--node", "node01", "--data", str(rows))
+
+
+@pytest.mark.at_length
+@pytest.mark.timeout(900)
+def test_an_engine_that_switches_its_store_between_tasks_runs_the_same_image_or_none(
+    request: pytest.FixtureRequest, second: str, learner: str, rows: Path, docker_client: DockerClient
+) -> None:
+    version, _, store = request.node.callspec.params["second"].partition("/")
+    engine = SecondEngine(version, registry().host.rpartition(":")[2])
+    process = running(learner, rows, NODE, topology="disconnected", iterations=2)
+    words = ("--node", "node01", "--data", str(rows))
+    launched(process, *words, DOCKER_HOST=second)
+    other = "classic" if store == "containerd" else "containerd"
+    try:
+        engine.start(other, reach=False)
+        ran = launch(process, *words, DOCKER_HOST=second)
+        assert (ran.code, ran.error["code"]) == (30, "IMAGE_UNAVAILABLE"), ran.out
+        nothing_is_left(docker_client, process, "node01")
+        engine.start(other)  # and with the way to the registry
+        launched(process, *words, DOCKER_HOST=second)
+    finally:
+        engine.start(store)
+    before, after = (task_of(process, "node01", iteration).opening for iteration in range(2))
+    assert before is not None
+    assert after is not None
+    assert before.image_id == after.image_id

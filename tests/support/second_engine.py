@@ -8,8 +8,10 @@ from docker import DockerClient
 
 from support.network import PROJECT, done, run
 
-ENGINES = ("26/containerd", "29/containerd", "26/classic", "29/classic")
+ALL = ("26/containerd", "29/containerd", "26/classic", "29/classic")
 """Version and image store; the default is the first that is cached."""
+ENGINES = (*ALL, "moby/containerd", "moby/classic")
+"""What can be asked for by name, too: building moby takes long."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,11 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
 def chosen_engines(asked: str) -> tuple[str, ...]:
     """Return the engines that were asked for, or else the first that is cached.
 
-    Decided once for all workers of a run: one may come into the cache while they start.
+    Once for all workers of a run: one may come into the cache while they start.
     """
     if asked:
-        return ENGINES if asked == "all" else tuple(asked.split(","))
-    there = (name for name in ENGINES if os.geteuid() == 0 and _is_cached(name))
+        return ALL if asked == "all" else tuple(asked.split(","))
+    there = (name for name in ALL if os.geteuid() == 0 and _is_cached(name))
     return tuple(there)[:1]
 
 

@@ -194,3 +194,17 @@ def test_podman_s_docker_command_is_no_docker(tmp_path: Path) -> None:
     assert ran.returncode == 30
     assert "the docker command is Podman's" in ran.stderr
     assert "apt-get install docker.io docker-cli iptables, which replaces podman-docker" in ran.stderr
+
+
+def test_an_engine_that_gives_up_is_told_with_its_last_words(tmp_path: Path) -> None:
+    log = tmp_path / "dockerd.log"
+    put(tmp_path, "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+    put(tmp_path, "dockerd", "echo 'failed to start daemon: Devices cgroup is not mounted'")
+    put(tmp_path, "id", "echo 0")
+    put(tmp_path, "systemctl", f"dockerd >>{log}")
+    script = f"ENGINE_LOG={log} ENGINE_SECONDS=1; clear_dead_engine() {{ :; }}; docker_engine"
+    ran = shell(script, tmp_path, DOCKER_HOST="", ATTESTREE_CACHE=str(tmp_path))
+    assert ran.returncode == 30
+    assert "does not answer within 1 s" in ran.stderr
+    assert "cause:  failed to start daemon: Devices cgroup is not mounted" in ran.stderr
+    assert str(log) in ran.stderr
