@@ -196,6 +196,17 @@ def test_podman_s_docker_command_is_no_docker(tmp_path: Path) -> None:
     assert "apt-get install docker.io docker-cli iptables, which replaces podman-docker" in ran.stderr
 
 
+def test_a_machine_that_lacks_nothing_but_go_is_ready(tmp_path: Path) -> None:
+    """The network's scripts get Go for themselves, where there is none that is new enough."""
+    put(tmp_path, "docker", DOCKER)
+    put(tmp_path, "python3", f'exec {sys.executable} "$@"')
+    fit = {"DOCKER_IS": "", "COMPONENTS": "", "INFO": FIT, "ATTESTREE_CACHE": str(tmp_path)}
+    without = ". <(grep -v '^main ' scripts/bootstrap); go_program() { return 1; }; report"
+    ran = shell('exec bash -euc "$CHECK" scripts/bootstrap', tmp_path, CHECK=without, **fit)
+    assert (ran.returncode, "✗" in ran.stdout) == (0, False), ran
+    assert "· Go 1.24 or newer" in ran.stdout
+
+
 def test_an_engine_that_gives_up_is_told_with_its_last_words(tmp_path: Path) -> None:
     log = tmp_path / "dockerd.log"
     put(tmp_path, "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
