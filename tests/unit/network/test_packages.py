@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -219,3 +222,20 @@ def test_an_engine_that_gives_up_is_told_with_its_last_words(tmp_path: Path) -> 
     assert "does not answer within 1 s" in ran.stderr
     assert "cause:  failed to start daemon: Devices cgroup is not mounted" in ran.stderr
     assert str(log) in ran.stderr
+
+
+def test_keys_of_an_archive_that_are_others_than_those_written_down_are_not_taken(tmp_path: Path) -> None:
+    """Whoever serves the archive would otherwise choose whose signatures count."""
+    (tmp_path / "keys.deb").write_bytes(b"the keys of somebody else")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        script = f"UBUNTU_KEYS=keys.deb; ubuntu_apt {tmp_path}/apt noble"
+        ran = shell(script, tmp_path, ATTESTREE_UBUNTU_MIRROR=f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+    assert ran.returncode == 1
+    assert "Hash Sum mismatch" in ran.stderr
+    assert "or are others" in ran.stderr
+    assert not (tmp_path / "apt" / "sources.list").exists()
