@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--engines", default="", help="second engines, 26/containerd,moby/classic or all; with long tests"
     )
+    parser.addoption("--large", action="store_true", help="also tests with as many nodes as the paper has")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from executor.exits import json_option, reported
+from executor.experiment.moving_command import moving
 from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
 from executor.experiment.privacy import privacy
 from executor.experiment.workloads import ieee_cis, shuttle
@@ -17,6 +18,7 @@ def experiment() -> None:
 
 
 experiment.add_command(ieee_cis)
+experiment.add_command(moving)
 experiment.add_command(privacy)
 experiment.add_command(shuttle)
 
@@ -100,7 +102,7 @@ def paper(
     if ledger:
         from executor.experiment.paper_command import run_on_ledger  # noqa: PLC0415 - as above
 
-        run_on_ledger(data, quick=quick, jobs=jobs, as_json=as_json)
+        run_on_ledger(data, quick=quick, jobs=jobs, out=out, docs=docs, as_json=as_json)
         return
     from experiments import paper, paper_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415

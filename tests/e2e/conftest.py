@@ -26,6 +26,7 @@ LONGEST_FIRST = (
     "test_launch_crash",
     "test_launch",
     "test_paper_on_ledger",
+    "test_moving_federation",
     "test_tutorial",
     "test_image_build",
     "test_launch_misbehaving",
@@ -50,8 +51,12 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Bring the files into that order, their tests as they are; leave out engines that are not meant."""
+    """Bring the files into that order, their tests as they are; leave out what is not meant."""
     choose(config, items)
+    if not config.getoption("--large"):
+        large = [item for item in items if item.get_closest_marker("large") is not None]
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
