@@ -57,7 +57,7 @@ class MovingRun:
     again: int = 0
     """How many tasks were begun more than once."""
     differences: list[tuple[str, str, int]] = field(default_factory=list)
-    audited: dict[str, bool] = field(default_factory=dict)
+    audited: bool = False
     seconds: float = 0.0
 
     @property
@@ -223,7 +223,7 @@ class MovingFederation:
             return {"process": process, "node": node, "digest": str(ledger.models.get(process, node).digest)}
 
     def _judge(self) -> None:
-        """Run each process again in memory and compare; then have an auditor check them."""
+        """Run each process again in memory and compare; then have an auditor check the whole channel."""
         auditor = self.federation.organisations[0]
         for role, process in self.run.processes.items():
             with self.federation.ledger(auditor, "auditor") as ledger:
@@ -233,7 +233,7 @@ class MovingFederation:
             self.run.differences += [(role, node, iteration) for node, iteration in found]
             self.run.results[role] = len(chain.results)
             self.run.again += sum(task.attempt > 1 for task in tasks)
-            self.run.audited[role] = self.federation.audit(process)
+        self.run.audited = self.federation.audit_channel(next(iter(self.run.processes.values())))
 
     def _initial(self, chain: ChainRun) -> Ensemble:
         initial = chain.specification.initial_model

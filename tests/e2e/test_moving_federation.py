@@ -12,7 +12,7 @@ def moved(*options: str, seconds: float) -> dict[str, Any]:
     """Play the scenario and return its report; the command itself fails if anything differs."""
     report = json.loads(done(EXECUTOR, "experiment", "moving", *options, "--json", seconds=seconds))
     assert report["equals_simulator"] is True
-    assert report["audited"] == {"roaming": True, "waiting": True, "warm": True}
+    assert report["audited"] is True
     # Two executors were killed in the middle of a task; each task has one result all the same.
     assert report["begun_again"] >= 2
     assert len(report["events"]) == 5
