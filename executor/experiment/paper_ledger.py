@@ -5,8 +5,8 @@
 3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
 4. Models are read from the chain, and measured as the paper does.
 
-A process has its name from what it depends on, the image included, so that an interrupted run goes on where it
-was, and another learner begins anew.
+A process has its name from what it depends on, the image included, so that an interrupted run goes on where
+it was, and another learner begins anew.
 """
 
 import time
