@@ -104,10 +104,11 @@ class MovingFederation:
         together = {self.nodes_of(first)[0], self.nodes_of(second)[0]}
         waiting = self._agree("waiting", image, together, topology="full", iterations=2)
         self._to_the_end(roaming, waiting, (first, second))
-        warm = self._agree(
-            "warm", image, together, topology="ring", iterations=1, initial_model=self._model(roaming)
-        )
-        self._launch(warm, (first, second))
+        model, one = self._model(roaming), {self.nodes_of(first)[0]}
+        warm = self._agree("warm", image, one, topology="disconnected", iterations=1, initial_model=model)
+        with Launches(self.network, self.federation.folder) as launches:
+            self._start(launches, first, warm, "--all-local", "--until-complete")
+            launches.wait(self._hear)
         self._judge()
         self.run.seconds = time.monotonic() - began
         return self.run
@@ -203,12 +204,6 @@ class MovingFederation:
             for organisation in two:
                 self._start(launches, organisation, waiting, "--all-local", "--until-complete")
             launches.wait(hear)
-
-    def _launch(self, process: str, organisations: tuple[str, ...]) -> None:
-        with Launches(self.network, self.federation.folder) as launches:
-            for organisation in organisations:
-                self._start(launches, organisation, process, "--all-local", "--until-complete")
-            launches.wait(self._hear)
 
     def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> None:
         launches.start(organisation, process, *options, "--data", f"{self.data}/{{node}}.csv")
