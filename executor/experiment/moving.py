@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from executor.engine import engine
-from executor.experiment.files import write_split
+from executor.experiment.files import IMBALANCE, write_split
 from executor.experiment.history import ChainRun
 from executor.experiment.launches import Launches
 from executor.experiment.local_federation import SCIENTIST, LocalFederation
@@ -76,7 +76,7 @@ class MovingFederation:
         self.name = f"moving-{run}"
         folder = network.state / "moving" / self.name
         table = synthetic(rows=ROWS_PER_NODE * nodes, features=FEATURES, anomalous=ANOMALOUS)
-        parts = split(table, nodes, PAPER_SEED)
+        parts = split(table, nodes, PAPER_SEED, IMBALANCE)
         named = zip(parts.nodes, self.owners, strict=True)
         self.split = replace(parts, nodes=tuple(replace(part, name=name) for part, name in named))
         wanted = {"source": table.source, "nodes": list(self.owners), "seed": PAPER_SEED}
