@@ -27,15 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="fail if a goal is missed")
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
     parser.add_argument("--data", type=Path, help="a data file, for benchmarks that can use a real one")
+    parser.add_argument("--quick", action="store_true", help="a small instance, which is not written down")
     parser.add_argument(
         "--sizes",
         type=_sizes,
         help="numbers of nodes, as 4,8, for benchmarks that grow with them",
     )
     asked = parser.parse_args(arguments)
-    given = {"data": asked.data, "sizes": asked.sizes}
-    report = _run(importlib.import_module(f"bench.{asked.name}").measure, given)
-    if not asked.no_write:
+    measure = importlib.import_module(f"bench.{asked.name}").measure
+    if asked.quick and "quick" not in inspect.signature(measure).parameters:
+        parser.error(f"{asked.name} has no small instance")
+    report = _run(measure, {"data": asked.data, "sizes": asked.sizes, "quick": asked.quick or None})
+    if not asked.no_write and not asked.quick:
         report.write_section(PAGE, asked.name)
     print(report.to_json() if asked.json else report.to_markdown())
     for goal in report.goals:

@@ -10,6 +10,7 @@ from chaincode.registry import contract
 from chaincode.settings import Entry, ServiceSettings, SettingsError
 from chaincode.shim import ChaincodeServer, MisuseError, Tls
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 20.0
 EXIT_STOPPED, EXIT_ABANDONED = 0, 1
 
@@ -19,12 +20,12 @@ log = logging.getLogger("serve")
 def serve(settings: ServiceSettings) -> int:
     """Serve until SIGTERM or SIGINT, then let running transactions finish; returns the exit code."""
     logging.basicConfig(level=settings.log.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Held back, here and in the threads that start, until this one asks: a handler that set an event could
+    # come while this thread holds the event's lock, and wait for it for ever.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     servers = [_start(entry) for entry in settings.chaincodes]
     freeze()
-    stop.wait()
+    signal.sigwait(STOP_SIGNALS)
     log.info("stopping")
     return _stop(servers)
 

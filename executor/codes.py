@@ -86,6 +86,10 @@ USAGE: Rows = {
     "REQUEST_UNNAMED": "Name all three as `executor model decide PROCESS` lists them.",
     "SERVICE_BUSY": "Leave it to that one, which works for every process, or stop it first.",
     "SIMULATE_OPTIONS": _GIVE_ONE,
+    "IMAGE_BASE": (
+        "Build the base from a mirror that has the locked packages (ATTESTREE_DEBIAN_MIRROR, docs/images.md),"
+        " or take --any-base."
+    ),
     "SOURCES_MISSING": "Run it in a clone that scripts/bootstrap made ready: images are built from sources.",
     "SPEC_FEATURES": "Give the federation file that the process was made from.",
     "SPLIT_DIRECTORY": "Name a directory of its own.",

@@ -1,6 +1,6 @@
-"""Gather what the learner needs into one directory: interpreter, standard library, packages, their libraries.
+"""Gather what an image needs into one directory: interpreter, standard library, packages, their libraries.
 
-Runs inside the build of the image, as `python rootfs.py TARGET`, with the interpreter it gathers.
+Runs inside the build of the image, as `python rootfs.py TARGET USER`, with the interpreter it gathers.
 """
 
 import compileall
@@ -18,7 +18,7 @@ ENVIRONMENT = Path(sys.prefix)
 LIBRARY = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix}))
 INTERPRETER = Path(sys.executable).resolve()
 
-# Parts of the standard library that a learner has no use for: other programs, screens, databases, installers.
+# Parts of the standard library that no image has a use for: other programs, screens, databases, installers.
 UNUSED = (
     "__pycache__", "test", "tests", "idle_test", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip",
     "lib2to3", "pydoc_data", "sqlite3", "dbm", "curses", "venv", "site-packages", "dist-packages",
@@ -43,9 +43,9 @@ UNREAD = (
 )
 
 
-def main(target: Path) -> None:
+def main(target: Path, user: str) -> None:
     """Copy interpreter and packages, then the libraries they load, then compile."""
-    lay_out(target)
+    lay_out(target, user)
     copy(INTERPRETER, target)
     copy_tree(LIBRARY, target, UNUSED)
     copy_tree(ENVIRONMENT, target, (*UNREAD, "include", "share"))
@@ -61,7 +61,7 @@ def main(target: Path) -> None:
     compile_all(target)
 
 
-def lay_out(target: Path) -> None:
+def lay_out(target: Path, user: str) -> None:
     """Make the directories and the links of the host's file system, and the one user."""
     for name in ("etc", "tmp", "attestree", "usr/bin", "usr/lib"):
         (target / name).mkdir(parents=True)
@@ -70,8 +70,8 @@ def lay_out(target: Path) -> None:
         if Path("/", link).is_symlink():
             (target / "usr" / link).mkdir(exist_ok=True)
             (target / link).symlink_to(f"usr/{link}")
-    (target / "etc/passwd").write_text(f"learner:x:{USER}:{USER}::/nonexistent:/nonexistent\n")
-    (target / "etc/group").write_text(f"learner:x:{USER}:\n")
+    (target / "etc/passwd").write_text(f"{user}:x:{USER}:{USER}::/nonexistent:/nonexistent\n")
+    (target / "etc/group").write_text(f"{user}:x:{USER}:\n")
 
 
 def copy(path: Path, target: Path) -> None:
@@ -124,4 +124,4 @@ def compile_all(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from learning.actions import NodeState
 from learning.ensemble import Ensemble
+from learning.held_out import learned_from
 from learning.parameters import Defaults, Parameters
 from learning.robust import TreeRefusal
 from learning.rows import Rows
@@ -34,6 +35,12 @@ class Member:
     def rows_after(self, done: int) -> Rows:
         """Return what the node has once it has done so many of its iterations."""
         return (self.rows, *self.later)[min(done, len(self.later))]
+
+    def learning(self, node: str, seed: int) -> "Member":
+        """Return the member with the rows alone that it learns from."""
+        part = self.parameters.held_out
+        rows, *later = (learned_from(rows, part, seed, node) for rows in (self.rows, *self.later))
+        return replace(self, rows=rows, later=tuple(later))
 
     def among(self, membership: Membership) -> "Member":
         """Return the member with its defence counting on these organisations."""

@@ -46,16 +46,19 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
     }
     if fit.estimator_kind == BOOSTED:
         options |= {"rounds": fit.rounds, "leaves": fit.leaves, "rate": float_text(float(fit.rate))}
-    # It came later: processes that do without it keep their digests.
+    # These came later: processes that do without them keep their digests.
     if fit.threshold_bits is not None:
         options["threshold_bits"] = fit.threshold_bits
+    if parameters.held_out is not None:
+        options["held_out"] = float_text(float(parameters.held_out))
     return options
 
 
 def from_step(agreed: step.StepParameters) -> Parameters:
     """Return what a step of a process agreed on as the parameters of the algorithm, or refuse it."""
     options, kind = agreed.options, agreed.limits.kind
-    shipped = {"threshold_bits": None, **to_options(replace(Defaults, fit=FitOptions(DEFAULT_WAYS[kind])))}
+    later = {"threshold_bits": None, "held_out": None}
+    shipped = {**later, **to_options(replace(Defaults, fit=FitOptions(DEFAULT_WAYS[kind])))}
     unknown = sorted(set(options) - set(shipped))
     if unknown:
         raise ParameterError(f"no option is called {unknown[0]!r}; there are {', '.join(shipped)}")
@@ -83,6 +86,7 @@ def from_step(agreed: step.StepParameters) -> Parameters:
         max_internal=agreed.limits.max_internal,
         max_depth=agreed.limits.max_depth,
         estimator_format=agreed.limits.format,
+        held_out=read("held_out", _maybe(parse_float)),
     )
 
 

@@ -41,6 +41,8 @@ class Parameters:
     max_depth: int = 64
     members: Membership = NOBODY
     estimator_format: int = LATEST_FORMAT
+    held_out: float | None = None
+    """Which part of its rows a node learns nothing from."""
 
     def __post_init__(self) -> None:
         for name in ("n_new", "n_max", "n_share"):
@@ -65,6 +67,8 @@ class Parameters:
             raise ParameterError(f"quota {self.quota} is not a finite number of at least 1")
         if self.vote_cap is not None and not 0.0 < self.vote_cap <= 1.0:
             raise ParameterError(f"vote_cap {self.vote_cap} is not in (0, 1]")
+        if self.held_out is not None and not 0.0 < self.held_out < 1.0:
+            raise ParameterError(f"held_out {self.held_out} is not between 0 and 1")
         self.limits(1)
 
     @classmethod

@@ -28,7 +28,7 @@ class SimulatedNodes:
         model: Ensemble,
         cache: FitCache | None,
     ) -> None:
-        self.members = {node: members[node] for node in sorted(members)}
+        self.members = {node: members[node].learning(node, seed) for node in sorted(members)}
         self.organisations = organisations or {node: node for node in members}
         self.cache = FitCache() if cache is None else cache
         self.simulation = Simulation({node: _first_state(node, seed, model) for node in self.members})

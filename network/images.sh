@@ -9,10 +9,11 @@ done
 
 usage() {
   cat <<EOF
-usage: network/images.sh python-base | wheels PART
+usage: network/images.sh python-base | base-lock IMAGE | wheels PART
 
-  python-base   the image with Python 3.11 that the project's own images start from
-  wheels PART   a directory with the wheels that requirements/PART.txt locks
+  python-base      the image with Python 3.11 that the project's own images start from
+  base-lock IMAGE  the lock that such an image is as in: official-images.lock, debian-MACHINE.lock, or nothing
+  wheels PART      a directory with the wheels that requirements/PART.txt locks
 EOF
 }
 
@@ -20,6 +21,10 @@ main() {
   mkdir -p "$CACHE"
   case "$#:${1-}" in
     1:python-base) python_base ;;
+    2:base-lock)
+      image_exists "$2" || die "$USAGE" "no image $2" "the engine does not have it" "network/images.sh python-base makes it"
+      base_lock "$2"
+      ;;
     2:wheels)
       [[ $2 =~ ^[a-z]+$ && -f $ROOT/requirements/$2.txt ]] || die "$USAGE" "unknown part '$2'" \
         "there is no requirements/$2.txt" "name one of: $(cd "$ROOT/requirements" && echo *.txt)"

@@ -155,6 +155,8 @@ def _is_shallow(raw: bytes) -> bool:
     """Whether brackets outside of all texts pair off, from the innermost outwards, in `MAX_DEPTH` steps."""
     brackets = raw.translate(_BRACKETS, _NO_BRACKETS)
     for _ in range(MAX_DEPTH):
+        if not brackets:
+            return True
         brackets = brackets.replace(b"[]", b"")
     return not brackets
 

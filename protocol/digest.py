@@ -11,6 +11,8 @@ PREFIX = "sha256:"
 SIZE = 32
 
 _HEX = re.compile(r"[0-9a-f]*")
+_SPELLING = re.compile(r"sha256:[0-9a-f]{64}")
+_LENGTH = len(PREFIX) + 2 * SIZE
 
 
 @dataclass(frozen=True, order=True, slots=True, repr=False)
@@ -33,14 +35,14 @@ class Digest:
         """Read the one spelling, `sha256:` and 64 lower-case hex digits, and refuse every other."""
         if not isinstance(text, str):
             raise DigestError("DIGEST_SYNTAX", f"a digest is text, not {type(text).__name__}")
+        if len(text) == _LENGTH and _SPELLING.fullmatch(text):
+            return cls(bytes.fromhex(text[len(PREFIX) :]))
         algorithm, separator, digits = text.partition(":")
         if not separator or not _HEX.fullmatch(digits):
             raise DigestError("DIGEST_SYNTAX", f"{text[:80]!r} is not a digest")
         if algorithm != "sha256":
             raise DigestError("DIGEST_ALGORITHM", f"{algorithm[:20]!r} is not sha256")
-        if len(digits) != 2 * SIZE:
-            raise DigestError("DIGEST_LENGTH", f"{len(digits)} hex digits instead of {2 * SIZE}")
-        return cls(bytes.fromhex(digits))
+        raise DigestError("DIGEST_LENGTH", f"{len(digits)} hex digits instead of {2 * SIZE}")
 
     @property
     def hex(self) -> str:

@@ -245,7 +245,10 @@ TABLE: dict[str, Code] = {
     "PROCESS_NODES": Code(
         ProcessError, "Give each node one organisation of the consortium, and name one at least."
     ),
-    "PROCESS_STEPS": Code(ProcessError, "List at least one step, each with its own name."),
+    "PROCESS_STEPS": Code(
+        ProcessError,
+        "List steps with names of their own, at least one that learns, and none before its time.",
+    ),
     "TOPOLOGY_KIND": Code(ProcessError, "Use disconnected, ring, full, or explicit with its edges."),
     "TOPOLOGY_EDGE": Code(
         ProcessError, "Join two different nodes of the process by each edge, each pair once."
@@ -375,6 +378,24 @@ TABLE: dict[str, Code] = {
     ),
     "RESULT_SLOT": Code(StateError, "Take only what the slots of this iteration offered the node."),
     "RESULT_ENSEMBLE": Code(StateError, "Report the ensemble that FIT, GET and CROP gave, and its digest."),
+    "RESULT_KIND": Code(
+        StateError, "Run an image that keeps to the kind of the step; executor process show says which it is."
+    ),
+    "OUTPUT_MISMATCH": Code(StateError, "Publish the output of this very task, by what its step states."),
+    "STEP_UNOPENED": Code(
+        StateError, "Wait for the coordinator (executor process open-step), or have a majority name another."
+    ),
+    "STEP_ORDER": Code(StateError, "Open the step that comes next; executor process status names it."),
+    "STEP_UNKNOWN": Code(StateError, "Name a step of the process; executor process status lists them."),
+    "STEP_COORDINATOR": Code(
+        StateError, "Name an organisation that takes part and is not the coordinator, where there is one."
+    ),
+    "ACCESS_COORDINATOR": Code(
+        AccessError, "Let the coordinator open it, or have a majority name your organisation instead."
+    ),
+    "ENSEMBLE_EMPTY": Code(
+        StateError, "Let the node leave, or join again from an iteration on that FITs estimators."
+    ),
     "CHALLENGE_OWN": Code(AccessError, "Replay your own task (executor replay); others challenge it."),
     "CHALLENGE_TASK": Code(StateError, "Challenge a task that has shared or completed; GetTask shows it."),
     "CHALLENGE_EXISTS": Code(StateError, "Nothing is left to do: your organisation has challenged the task."),

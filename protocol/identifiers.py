@@ -49,7 +49,7 @@ def parse_process(text: str) -> ProcessId:
 
 def parse_image_name(text: str) -> ImageName:
     """Read the name of an image without registry host or tag, such as `attestree/learner`."""
-    return ImageName(_parse(text, "image name", _IMAGE_NAME, MAX_IMAGE_NAME))
+    return _image_name(text) if type(text) is str else _not_text(text, "image name")
 
 
 def parse_image_version(text: str) -> ImageVersion:
@@ -109,6 +109,11 @@ def _estimator_id(text: str) -> EstimatorId:
 def _node(text: str) -> NodeName:
     """Read a name; those of a process come again with each of its records, hundreds at a time."""
     return NodeName(_parse(text, "node name", _NAME, MAX_NAME))
+
+
+@lru_cache(maxsize=_NAMES_KEPT)
+def _image_name(text: str) -> ImageName:
+    return ImageName(_parse(text, "image name", _IMAGE_NAME, MAX_IMAGE_NAME))
 
 
 @lru_cache(maxsize=_NAMES_KEPT)

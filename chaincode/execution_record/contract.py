@@ -174,6 +174,8 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         raw = read_payload(ctx.transient.get("share"), payload, signed.payload_digest)
         context = _context_of_running(ctx, task)
         check_channel(payload, context.collection)
+        if not context.step.kind.learns:
+            raise StateError("RESULT_KIND", f"a step of kind {context.step.kind} offers no estimators")
         state = _state_after(ctx, task, TaskTransition.SHARE)
         before = store.find_share(ctx, task.id)
         if before is not None:
@@ -294,6 +296,7 @@ def _check_state(ctx: Context, opening: Opening, context: TaskContext) -> None:
     expected = None if head is None else head.state
     if opening.state != expected:
         raise StateError("STATE_MISMATCH", f"{context.node} left state {expected}, not {opening.state}")
+    context.check_estimators(None if head is None else head.ensemble_digest)
     wanted = context.parameters.initial_model
     bound = store.find_initial(ctx, context.process) if wanted is not None else None
     if wanted is not None and (bound is None or bound.model != wanted):

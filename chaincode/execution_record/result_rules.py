@@ -22,12 +22,15 @@ from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.processes import TaskContext
+from protocol.ledger.tasks import Head
 from protocol.task.opening import TaskId
-from protocol.task.result import SlotRead, TaskResult, ensemble_digest
+from protocol.task.result import NO_ENSEMBLE, SlotRead, TaskResult, check_kind, ensemble_digest
 
 
 def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskContext) -> CheckedResult:
     """Return the result with the ledger's digests, or refuse it.
+
+    A step that does not learn leaves the ensemble as it was and comes to the output of its kind. Of others:
 
     1. FIT created n_new estimators with the counters that follow, and those already shared are the same.
     2. GET read what the neighbours offered this node, all of it in a synchronous process.
@@ -36,6 +39,9 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
     """
     head = find_head(ctx, task.process, task.node)
     agreed = context.parameters.agreed
+    check_kind(result, context.parameters, task.node)
+    if not context.step.kind.learns:
+        return _check_unchanged(ctx, task, result, context, head)
     created = _check_created(ctx, task, result, next_counter(ctx, context, head), agreed.n_new)
     taken, places = _check_slots(ctx, task, result, context)
     fetched = {id_: Digest.parse(taken[str(id_)]) for id_ in result.ensemble if str(id_) in taken}
@@ -46,6 +52,25 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
         before = find_ensemble(ctx, task, head)
     ensemble = _check_ensemble(result, {**before, **known}, agreed.n_max)
     return CheckedResult(created, ensemble, places)
+
+
+def _check_unchanged(
+    ctx: Context, task: TaskId, result: TaskResult, context: TaskContext, head: Head | None
+) -> CheckedResult:
+    """Return the ensemble that a step which does not learn found and left."""
+    _check_created(ctx, task, result, next_counter(ctx, context, head), 0)
+    initial = context.parameters.initial_model
+    if head is not None:
+        before, expected = find_ensemble(ctx, task, head), head.ensemble_digest
+    else:
+        before = find_initial_trees(ctx, context, result.ensemble)
+        expected = NO_ENSEMBLE if initial is None else initial.digest
+    ensemble = _check_ensemble(result, before, len(result.ensemble))
+    if result.ensemble_digest != expected:
+        raise StateError(
+            "RESULT_ENSEMBLE", f"step {context.step.name} does not learn, and {task.node} had {expected}"
+        )
+    return CheckedResult({}, ensemble, ())
 
 
 def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: int, n_new: int) -> Members:

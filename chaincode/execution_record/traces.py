@@ -98,6 +98,7 @@ def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: Ch
         state=result.state,
         metrics=result.metrics,
         signed=_signed(task.result),
+        output=result.output,
     )
     write(ctx, keys.result(process, iteration, node), record)
     head = Head(iteration, result.first + len(checked.created), result.state, result.ensemble_digest)

@@ -38,6 +38,7 @@ class Absences(LedgerContract):
         missing = progress.next_of(node)
         if missing is None:
             raise StateError("NODE_INACTIVE", f"{node} has nothing left to do in {process}")
+        _check_open(progress, {node: missing})
         silence = _silence(found, progress, owner, {node: missing}, whole=False)
         return self._voted(ctx, (found, progress), silence, reason)
 
@@ -56,6 +57,7 @@ class Absences(LedgerContract):
             raise StateError("NODE_INACTIVE", f"{organisation} takes no part in {process}")
         unfinished = progress.unfinished()
         own = {node: unfinished[node] for node in progress.plan.nodes_of(organisation) if node in unfinished}
+        _check_open(progress, own)
         silence = _silence(found, progress, organisation, own, whole=True)
         return self._voted(ctx, (found, progress), silence, reason)
 
@@ -147,6 +149,13 @@ def _opened(ctx: Context, process: str, reason: str) -> tuple[Process, ProcessPr
     progress = ProcessProgress(ctx, process, found.plan)
     progress.need_say(caller_of(ctx))
     return found, progress
+
+
+def _check_open(progress: ProcessProgress, nodes: dict[str, int]) -> None:
+    """Refuse a vote about nodes that wait for the coordinator to open a step: they owe nothing yet."""
+    waiting = [node for node, missing in sorted(nodes.items()) if not progress.plan.is_open(missing)]
+    if waiting:
+        raise StateError("STEP_UNOPENED", f"{waiting[0]} waits for {progress.plan.coordinator}")
 
 
 def _silence(

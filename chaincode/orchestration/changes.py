@@ -32,11 +32,12 @@ _TRANSITIONS = {
     ChangeKind.LEAVE: ProcessTransition.LEAVE,
     ChangeKind.TOPOLOGY: ProcessTransition.CHANGE_TOPOLOGY,
     ChangeKind.IMAGE: ProcessTransition.UPDATE_IMAGE,
+    ChangeKind.COORDINATOR: ProcessTransition.REPLACE_COORDINATOR,
 }
 
 
 class Changes(LedgerContract):
-    """Join, leave, another topology, another image version; to agree to one of these, or withdraw it."""
+    """Join, leave, another topology, image version, coordinator; to agree to one of these, or withdraw it."""
 
     @submit
     @allow(*STAFF)
@@ -107,6 +108,20 @@ class Changes(LedgerContract):
         image = usable_image(ctx, name, parse_image_version(version))
         subject = {"version": version, **image.pin.to_dict()}
         return self._ask(ctx, process, ChangeKind.IMAGE, iteration, subject)
+
+    @submit
+    @allow(*STAFF)
+    def replace_coordinator(self, ctx: Context, process: str, organisation: str) -> AskStatus:
+        """Ask for another organisation to open the steps that are left; returns where the ask stands.
+
+        It holds when more than half of the organisations that take part have agreed, and the one named has:
+        at any time, so that a coordinator that vanished holds up nobody.
+        """
+        found = Process.load(ctx, process)
+        upcoming = found.plan.next_step()
+        iteration = 0 if upcoming is None else upcoming[1]
+        subject = {"coordinator": parse_organisation(organisation)}
+        return self._ask(ctx, process, ChangeKind.COORDINATOR, iteration, subject)
 
     @submit
     @allow(*STAFF)
@@ -192,6 +207,9 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
     """Refuse a change that does not fit the process as it stands; asked, and again with each agreement."""
     plan, subject = progress.plan, change.subject
     _check_owner(progress, change)
+    if change.kind is ChangeKind.COORDINATOR:
+        _check_coordinator(progress, subject["coordinator"])
+        return
     if change.kind is ChangeKind.IMAGE:
         planned = plan.image(min(change.iteration, plan.iterations - 1))
         image = usable_image(ctx, planned.name, subject["version"])
@@ -209,6 +227,19 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
     elif process.specification.confidential:
         _check_holder(process.specification, subject["organisation"])
     _check_range(change.iteration, progress.frontier() + 1, plan.iterations)
+
+
+def _check_coordinator(progress: ProcessProgress, organisation: str) -> None:
+    """Refuse a coordinator where there is none to replace, nothing left to open, or who cannot be it."""
+    plan = progress.plan
+    if plan.coordinator is None:
+        raise StateError("STEP_COORDINATOR", "the nodes go from step to step by themselves")
+    if plan.next_step() is None:
+        raise StateError("STEP_ORDER", "every step is open")
+    if organisation == plan.coordinator:
+        raise StateError("STEP_COORDINATOR", f"{organisation} is the coordinator")
+    if organisation not in progress.present():
+        raise StateError("STEP_COORDINATOR", f"{organisation} takes no part")
 
 
 def _check_range(iteration: int, earliest: int | None, iterations: int) -> None:

@@ -20,6 +20,7 @@ from chaincode.orchestration.process import (
     owner_of,
 )
 from chaincode.orchestration.queries import ProcessQueries, abort_votes
+from chaincode.orchestration.steps import Steps
 from chaincode.shim import Context, submit
 from protocol.agreement.consent import needed_to_abort
 from protocol.agreement.image import check_text
@@ -44,7 +45,7 @@ from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 
 
-class OrchestrationContract(Changes, Absences, ProcessQueries):
+class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
     """Processes, from the proposal to the end, and how far each node is."""
 
     name = "orchestration"
@@ -52,7 +53,7 @@ class OrchestrationContract(Changes, Absences, ProcessQueries):
         "ProcessCreated": "a process was proposed: process, specification_digest, organisation",
         "ProcessAccepted": "an organisation accepted: process, organisation, missing (those still to accept)",
         "ProcessStarted": "a process runs: process",
-        "ProcessChanged": "a change was asked for, agreed to or voted for: process, asked (whose ask),"
+        "ProcessChanged": "a change was asked for, agreed to or voted for, or a step opened: process, asked,"
         " number, kind, iteration, organisation, holds",
         "ChangeWithdrawn": "a change is no longer asked for: process, organisation, number",
         "ProcessVoted": "a vote that decided nothing yet: process, vote (abort or leave-out), about,"

@@ -10,6 +10,7 @@ from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import PROCESS
 from protocol.agreement.plan import Plan, PlannedImage
+from protocol.agreement.step import Step
 from protocol.errors import StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -197,7 +198,13 @@ def _status(record: ProcessRecord, progress: ProcessProgress) -> ProcessStatus:
         iteration=progress.current(),
         iterations=plan.iterations,
         nodes=tuple(_node(progress, node) for node in sorted(plan.nodes)),
+        steps=tuple(_place(plan, step, first) for step, first in plan.specification.places()),
+        coordinator=plan.coordinator,
     )
+
+
+def _place(plan: Plan, step: Step, first: int) -> StepPlace:
+    return StepPlace(step.name, step.kind, first, step.iterations, plan.is_open(first))
 
 
 def _node(progress: ProcessProgress, node: str) -> NodeProgress:
@@ -254,7 +261,7 @@ def _task_context(  # noqa: PLR0917
         iteration=iteration,
         iterations=plan.iterations,
         next=upcoming,
-        step=StepPlace(step.name, step.kind, first, step.iterations),
+        step=_place(plan, step, first),
         synchronous=step.synchronous,
         active=plan.is_active(node, iteration),
         neighbours=plan.neighbours(node, iteration),

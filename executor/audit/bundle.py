@@ -30,6 +30,11 @@ _NAME = re.compile(
     r"manifest\.json|blocks/[0-9]{10}\.block|configuration\.pb|certificates/[A-Za-z0-9.-]{1,64}-[0-9]{1,3}\.pem"
 )
 _END = bytes(2 * RECORD)
+_OWNERS = b"0000644\0" + b"0000000\0" * 2
+_TIME = b"\0" + b"00000000000\0"
+_KIND = (b"0" + bytes(100) + b"ustar\x0000").ljust(RECORD - 156, b"\0")
+_FIXED = sum(_OWNERS) + sum(_TIME) + sum(b" " * 8) + sum(_KIND)
+"""What the parts of a header that never change add to its checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +125,9 @@ def _read_header(header: bytes) -> tuple[str, int]:
 
 def _header(name: str, size: int) -> bytes:
     """Return the one header of a member: a plain file of nobody's, from the epoch."""
-    fields = [
-        name.encode().ljust(100, b"\0"),
-        b"0000644\0",
-        b"0000000\0" * 2,
-        b"%011o\0" % size,
-        b"00000000000\0",
-        b" " * 8,
-        b"0",
-        bytes(100),
-        b"ustar\x0000",
-        bytes(RECORD - 265),
-    ]
-    raw = b"".join(fields)
-    return raw[:148] + b"%06o\0 " % sum(raw) + raw[156:]
+    called, length = name.encode(), b"%011o" % size
+    checksum = _FIXED + sum(called) + sum(length)
+    return called.ljust(100, b"\0") + _OWNERS + length + _TIME + b"%06o\0 " % checksum + _KIND
 
 
 def _exactly(file: IO[bytes], size: int) -> bytes:

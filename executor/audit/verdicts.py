@@ -1,6 +1,6 @@
 """The verdict noted on a transaction against the one computed here: what a wrong one hides, by its claim."""
 
-from executor.audit.fabric.transaction import Verdict
+from executor.audit.fabric.form import Verdict
 from executor.audit.fabric.validation import Judged
 from executor.audit.findings import Findings
 
@@ -13,11 +13,8 @@ _CREATOR = (
 )
 
 
-def compare_verdicts(findings: Findings, item: Judged, noted: int | None, where: str) -> None:
-    """Compare a verdict with the one that a peer noted, and name what a wrong one hides."""
-    findings.count("validity flags")
-    if noted == item.verdict:
-        return
+def report_verdict(findings: Findings, item: Judged, noted: int | None, where: str) -> None:
+    """Name what a verdict hides that is another one than a peer noted."""
     if noted == Verdict.VALID and item.verdict is Verdict.ENDORSEMENT_POLICY_FAILURE:
         findings.fail("endorsements", item.why, where)
     elif noted == Verdict.VALID and item.verdict in _CREATOR:

@@ -6,6 +6,7 @@
 4. What the export says about itself is what its blocks say.
 """
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,10 @@ SENTENCES = {
 EARLIER = (
     "That the blocks up to the checkpoint are right: an earlier run verified them, and its file is believed."
 )
+RARELY = 50_000
+"""After how many more objects cycles are looked for: a walk makes many objects and hardly a cycle."""
+AHEAD, AHEAD_BYTES = 64, 1 << 20
+"""How many blocks are read before they are judged, and of how many bytes; a larger one is read alone."""
 Observer = Callable[[View, Written], None]
 
 
@@ -102,17 +107,18 @@ def verify_bundle(
         _resume(chain, replayed, resume)
     copies: dict[str, bytes] = {}
     heights, seen = {statement.height for statement in said}, dict[int, Seen]()
+    before = gc.get_threshold()
+    gc.set_threshold(RARELY, *before[1:])
     try:
-        for name, content in members:
-            if chain.height < manifest.height:
-                _need(name, block_name(chain.height))
-                for committed in chain.take(content):
+        for raws in _blocks(members, manifest.height):
+            for block in chain.take_ahead(raws):
+                for committed in block:
                     replayed.take(committed)
                 if chain.height in heights:
                     seen[chain.height] = _seen(chain)
-            else:
-                _need_order(name, copies)
-                copies[name] = content
+        for name, content in members:
+            _need_order(name, copies)
+            copies[name] = content
         if chain.height != manifest.height:
             raise BundleError("BUNDLE_BLOCKS", f"it has {chain.height} blocks of {manifest.height}")
         if chain.resumed is not None and chain.height < chain.resumed.marks.height:
@@ -120,6 +126,8 @@ def verify_bundle(
             raise BundleError("CHECKPOINT_AHEAD", f"it has {chain.height} blocks, and {known} were verified")
     except MalformedError as error:
         raise BundleError("BUNDLE_FORMAT", f"{block_name(chain.height)}: {error}") from error
+    finally:
+        gc.set_threshold(*before)
     _check_copies(findings, manifest, chain, copies)
     statements.compare(findings, chain.configuration, said, seen)
     found = standing_challenges(chain.validator.state)
@@ -171,9 +179,21 @@ def _manifest(members: Iterator[tuple[str, bytes]]) -> Manifest:
     return Manifest.from_bytes(content)
 
 
-def _need(name: str, wanted: str) -> None:
-    if name != wanted:
-        raise BundleError("BUNDLE_BLOCKS", f"{name} stands where {wanted} should")
+def _blocks(members: Iterator[tuple[str, bytes]], height: int) -> Iterator[list[bytes]]:
+    """Iterate over the blocks, each in its place, some at a time: many small ones or a large one alone."""
+    raws: list[bytes] = []
+    for number in range(height):
+        name, raw = next(members, ("", b""))
+        if not name:
+            break
+        if name != block_name(number):
+            raise BundleError("BUNDLE_BLOCKS", f"{name} stands where {block_name(number)} should")
+        if raws and (len(raws) == AHEAD or sum(map(len, raws)) + len(raw) > AHEAD_BYTES):
+            yield raws
+            raws = []
+        raws.append(raw)
+    if raws:
+        yield raws
 
 
 def _need_order(name: str, copies: dict[str, bytes]) -> None:

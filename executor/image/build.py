@@ -1,6 +1,6 @@
-"""Build the learner image so that equal sources give an equal image id.
+"""Build the learner image, or the chaincode's, so that equal sources give an equal image id.
 
-1  find the sources, and the base image they start from
+1  find the sources, and the base image they start from, and whether that is the locked one
 2  an image with the same source key is the image: nothing to build
 3  the engine builds from an archive that holds sources and locked wheels, without network and without cache
 4  the built image is saved and rewritten in its one form: no times, no order, no build history of the engine
@@ -21,16 +21,16 @@ from docker import DockerClient
 from docker.errors import APIError
 
 from executor.engine import asking, keeps_manifests
-from executor.errors import EngineError
+from executor.errors import EngineError, UsageError
 from executor.image.archive import rewrite, save, scratch
-from executor.image.context import Sources
+from executor.image.context import LEARNER, Recipe, Sources
 from executor.image.local import LocalImage, LocalImages, inspect
 from executor.network import ROOT
 from executor.output import Say
 from protocol.digest import Digest
 from protocol.errors import DigestError
 
-NAME = "attestree/learner"
+NAME = LEARNER.name
 LABEL = "attestree.source"
 _STAGE = "attestree.stage"
 _OLD = "1h"
@@ -38,7 +38,7 @@ _OLD = "1h"
 
 @dataclass(frozen=True)
 class Built:
-    """A learner image that the engine has."""
+    """An image of ours that the engine has."""
 
     image_id: Digest
     tag: str
@@ -46,6 +46,8 @@ class Built:
     size: int
     built: bool
     changed: tuple[str, ...]
+    base: str
+    """The lock that its base is as in; empty where it is as in none, and the id another than elsewhere."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `executor image build --json` prints."""
@@ -56,16 +58,31 @@ class Built:
             "size": self.size,
             "built": self.built,
             "uncommitted": list(self.changed),
+            "base": self.base or None,
         }
 
 
 def build(
-    client: DockerClient, say: Say, *, tag: str = f"{NAME}:latest", force: bool = False, root: Path = ROOT
+    client: DockerClient,
+    say: Say,
+    *,
+    tag: str = f"{NAME}:latest",
+    force: bool = False,
+    root: Path = ROOT,
+    recipe: Recipe = LEARNER,
+    base: str = "",
+    any_base: bool = True,
 ) -> Built:
-    """Return the learner image of the sources under `root`, built if there is none, or if `force`."""
-    sources = Sources.find(root)
+    """Return the image of the sources under `root`, built if there is none, or if `force`.
+
+    It starts from `base`, or from what the network's images do; if not `any_base`, only from a locked one.
+    """
+    sources = Sources.find(root, recipe)
     say("sources: finding the Python base image")
-    base = _ask_network("python-base")
+    base = base or _ask_network("python-base")
+    lock = _ask_network("base-lock", base)
+    if not lock and not any_base:
+        raise UsageError("IMAGE_BASE", f"{base} has other packages than are locked")
     with asking("look up the base image"):
         key = sources.key(client.images.get(base).attrs["RootFS"]["Layers"])
     image = None if force else _find_built(client, key)
@@ -76,7 +93,7 @@ def build(
     else:
         _tag(client, image, tag)
     found = inspect(client, str(image.called)) or {}
-    return Built(image.image_id, tag, key, int(found.get("Size", 0)), built, tuple(sources.changed()))
+    return Built(image.image_id, tag, key, int(found.get("Size", 0)), built, tuple(sources.changed()), lock)
 
 
 def _tag(client: DockerClient, image: LocalImage, tag: str) -> None:
@@ -119,13 +136,14 @@ def _note(client: DockerClient, key: str) -> Path:
 
 
 def _build(client: DockerClient, say: Say, sources: Sources, base: str, key: str, tag: str) -> LocalImage:  # noqa: PLR0917
-    wheels = Path(_ask_network("wheels", "learner"))
+    recipe = sources.recipe
+    wheels = Path(_ask_network("wheels", recipe.wheels))
     stage = uuid4().hex
     try:
         arguments = {"BASE": base, "STAGE": stage}
         image_id = _run_dockerfile(client, say, sources.archive(wheels), arguments, key)
         try:
-            return _fix(client, say, image_id, tag, f"{NAME}:build-{stage}")
+            return _fix(client, say, image_id, tag, f"{recipe.name}:build-{stage}")
         finally:
             with asking("remove the image as it was built"):
                 client.images.remove(image_id)
@@ -151,7 +169,7 @@ def _run_dockerfile(
     """Have the engine build, and return the id of what came out."""
     said: list[str] = []
     image_id = ""
-    with asking("build the learner image"):
+    with asking("build the image"):
         # Without cache: a layer of an earlier build would carry that build's chance into this one.
         for event in client.api.build(
             fileobj=context,
@@ -167,7 +185,7 @@ def _run_dockerfile(
             if "error" in event:
                 raise EngineError(
                     "IMAGE_BUILD",
-                    f"the learner image did not build: {event['error']}: {''.join(said[-10:]).strip()}",
+                    f"the image did not build: {event['error']}: {''.join(said[-10:]).strip()}",
                 )
             image_id = event.get("aux", {}).get("ID", image_id)
             said.append(event.get("stream", ""))

@@ -12,6 +12,7 @@ from executor.engine import engine
 from executor.errors import IntegrityError
 from executor.exits import OK, exit_code, json_option, message, reported, to_dict
 from executor.image.build import NAME, build
+from executor.image.context import CHAINCODE, LEARNER
 from executor.image.publish import ImagePublication, adopt, find_local, publish, served_here
 from executor.image.reference import Reference
 from executor.image.registry import ImageRegistry
@@ -22,6 +23,7 @@ from protocol.digest import Digest
 from protocol.ledger.images import ImageRecord
 
 _as_scientist = caller_options("data-scientist")
+OTHER_BASE = "the base has other packages than are locked, so the image id is another than elsewhere"
 
 
 @click.group()
@@ -30,17 +32,33 @@ def image() -> None:
 
 
 @image.command("build")
-@click.option("--tag", default=f"{NAME}:latest", show_default=True, help="The local tag to give it.")
+@click.option("--tag", default="", help=f"The local tag to give it. [default: {NAME}:latest]")
 @click.option("--force", is_flag=True, help="Build even if the image of these sources is there.")
+@click.option("--chaincode", is_flag=True, help="Build the image of the chaincode service instead.")
+@click.option("--base", default="", help="The Python image to start from. [default: the network's]")
+@click.option("--locked-base", is_flag=True, help="Refuse a base that has other packages than are locked.")
 @json_option
 @reported
-def build_command(tag: str, force: bool, as_json: bool) -> None:
+def build_command(
+    *, tag: str, force: bool, chaincode: bool, base: str, locked_base: bool, as_json: bool
+) -> None:
     """Build the learner image; equal sources give an equal image id."""
+    recipe = CHAINCODE if chaincode else LEARNER
     with closing(engine()) as client, Progress() as progress:
-        made = build(client, progress.say, tag=tag, force=force)
+        made = build(
+            client,
+            progress.say,
+            tag=tag or f"{recipe.name}:latest",
+            force=force,
+            recipe=recipe,
+            base=base,
+            any_base=not locked_base,
+        )
     if made.changed:
         files = ", ".join(made.changed[:5])
         echo(f"note: built from sources that no commit has: {files}", err=True)
+    if not made.base:
+        echo(f"note: {OTHER_BASE}", err=True)
     if as_json:
         click.echo(json.dumps(made.to_dict()))
         return
@@ -141,25 +159,29 @@ def retire_command(reference: str, reason: str, caller: Caller, as_json: bool) -
 @image.command("attest")
 @click.argument("reference", metavar="NAME:VERSION")
 @click.option("--force", is_flag=True, help="Build even if the image of these sources is there.")
+@click.option("--any-base", is_flag=True, help="Also if the base has other packages than are locked.")
 @_as_scientist
 @json_option
 @reported
-def attest_command(reference: str, force: bool, caller: Caller, as_json: bool) -> None:
+def attest_command(*, reference: str, force: bool, any_base: bool, caller: Caller, as_json: bool) -> None:
     """Build a version from these sources, and say on the ledger whether its id came out, or another.
 
+    From a base that is not the locked one another id is no news, so nothing is said without --any-base.
     Exits with 10 if another came out, after that is on the ledger.
     """
     name, version = Reference.versioned(reference)
     with caller.ledger() as ledger, closing(engine()) as client, Progress() as progress:
         registered = ledger.images.get(name, version).image
-        made = build(client, progress.say, tag=f"{NAME}:rebuilt", force=force)
+        made = build(client, progress.say, tag=f"{NAME}:rebuilt", force=force, any_base=any_base)
         mine = caller.network.msp_id(caller.organisation)
         said = [found for found in ledger.images.list_rebuilds(name, version) if found.organisation == mine]
         known = bool(said) and said[0].image_id == made.image_id
         done = None if known else ledger.images.attest(name, version, made.image_id)
     found = said[0] if done is None else done.answer
     told = f"{name}:{version} is {'the same' if found.same else 'another image'} built from source here"
-    shown = {**found.to_dict(), "uncommitted": list(made.changed)}
+    if not made.base:
+        echo(f"note: {OTHER_BASE}", err=True)
+    shown = {**found.to_dict(), "uncommitted": list(made.changed), "base": made.base or None}
     if done is None:
         answer(shown, lambda: f"{told}, as {mine} has said before", as_json=as_json)
     else:

@@ -3,9 +3,10 @@
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from executor.launch.source import DataSource, remember, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
 from executor.launch.trees import KnownTrees
-from executor.ledger.follow import PULSE
+from executor.ledger.follow import PULSE, wait_until
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
@@ -56,6 +57,8 @@ class LaunchSettings:
     """What the nodes have fetched of each other's trees, each once for all of them."""
     for_silent: bool = False
     """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
+    waits: bool = True
+    """Whether to wait for a step that is not open; a service hears of it and comes back."""
 
 
 @dataclass
@@ -200,6 +203,8 @@ def _run(
             check_free(session, task.id)
             dataset = dataset or _rows(caller, settings, session.store, node)
         report.context = task.context
+        with report.parts.timed(Part.WAITING):
+            task = _opened(session, settings, task, tell)
         report.tasks.append(_run_one(session, settings, report, task, dataset, account))
         account.done(report.tasks[-1])
         with report.parts.timed(Part.READING):
@@ -211,6 +216,32 @@ def _run(
             session.store.finished()
         else:
             _take_no_part(session, report)
+
+
+def _opened(
+    session: NodeSession, settings: LaunchSettings, task: NextTask, tell: Callable[[str], None]
+) -> NextTask:
+    """Return the task once its step is open: where a coordinator opens steps, it may take its time."""
+    step = task.context.step
+    if step.opened or not settings.waits:
+        task.context.check_opened()
+        return task
+    tell(f"waiting until step {step.name} is opened")
+
+    def check() -> TaskContext | None:
+        found = session.ledger.orchestration.task_context(task.id)
+        found.check_running()
+        return found if found.step.opened else None
+
+    try:
+        what = f"step {step.name} to be opened"
+        found = wait_until(
+            session.ledger, session.process, check, session.seconds, what, stop=session.stopping
+        )
+    except ConnectionAbortedError:
+        session.check_going_on()
+        raise
+    return replace(task, context=found)
 
 
 def _run_one(  # noqa: PLR0917

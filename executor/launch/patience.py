@@ -10,12 +10,16 @@ FIRST, LONGEST = 5.0, 900.0
 """Seconds from a first failure to the next try, and from any failure at most."""
 LASTING = frozenset(
     {
+        "ENSEMBLE_EMPTY",
         "IMAGE_CONSENT",
         "IMAGE_MISMATCH",
         "LEARNER_NO_RESULT",
         "NODE_INACTIVE",
+        "OUTPUT_MISMATCH",
         "PROCESS_NOT_RUNNING",
+        "RESULT_KIND",
         "SIGNATURE_INVALID",
+        "STEP_UNOPENED",
         "TREES_GONE",
     }
 )

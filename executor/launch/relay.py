@@ -17,7 +17,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.ledger.processes import TaskContext
 from protocol.task.opening import Opening, TaskId, statement
-from protocol.task.result import Offer, TaskResult
+from protocol.task.result import Offer, TaskResult, check_kind
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action, verify_statement
 from protocol.trees.share import MAX_COUNT, Share, ShareLimits
@@ -55,7 +55,8 @@ class TaskRelay:
 
     def task(self) -> TaskAnswer:
         """Say which task to run, in the ledger's words."""
-        self.tell("FIT")
+        kind = self.context.step.kind
+        self.tell("FIT" if kind.learns else kind.value)
         return TaskAnswer(self.id, self.context.neighbours, self.context.parameters.to_dict(), self.opening)
 
     def share(self, signature: bytes, share: bytes) -> None:
@@ -82,11 +83,13 @@ class TaskRelay:
         """Keep the state, then complete: the ledger must never name a state that is lost."""
         self._verify(Action.COMPLETE, result, signature)
         read = TaskResult.from_bytes(result)
+        check_kind(read, self.context.parameters, self.id.node)
         record = StateRecord.from_bytes(state, self.context.limits)
         self._check_state(record, Digest.of(state), read)
         self.plan.dataset.unchanged()
         self.store.keep_state(state)
-        self.tell(f"completing with an ensemble of {len(read.ensemble)}")
+        came_to = f"an ensemble of {len(read.ensemble)}" if read.output is None else f"{read.output.type}"
+        self.tell(f"completing with {came_to}")
         with self.parts.timed(Part.COMMITS):
             self.completed = self.ledger.execution.complete(self.id, result, signature).receipt
         self.result = read

@@ -154,7 +154,8 @@ class Service:
 
     def _begin(self, pool: ThreadPoolExecutor, assignment: Assignment) -> None:
         process, node = assignment
-        settings = replace(self.settings, process=process, for_silent=self._agenda.begun(assignment))
+        for_silent = self._agenda.begun(assignment)
+        settings = replace(self.settings, process=process, for_silent=for_silent, waits=False)
         asked = pool.submit(
             launch_node, self.caller, self.client, settings, node, self._account(process), self._stopping
         )

@@ -64,6 +64,7 @@ class TaskSummary:
             "ensemble": len(result.ensemble),
             "ensemble_digest": str(result.ensemble_digest),
             "state": str(result.state),
+            "output": None if result.output is None else result.output.to_dict(),
             "transactions": self.transactions,
             "block": self.block,
             "seconds": round(self.seconds, 3),

@@ -50,6 +50,8 @@ def summary(specification: Specification) -> Iterator[str]:
     yield f"topology       {specification.topology.first.kind}{later}"
     for step in specification.steps:
         yield from _step(step)
+    if specification.coordinator is not None:
+        yield f"coordinator    {specification.coordinator} opens each step; a majority can name another"
     if specification.initial_model is not None:
         model = specification.initial_model
         yield f"starts from    the model of {model.node} in {model.process}, {model.digest}"

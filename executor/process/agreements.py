@@ -77,5 +77,9 @@ def subject_text(kind: ChangeKind, subject: Mapping[str, Any]) -> str:
         return f"{subject['version']} ({subject['image_id']})"
     if kind is ChangeKind.LEAVE_OUT:
         return str(subject["organisation"]) if subject["whole"] else ", ".join(sorted(subject["nodes"]))
+    if kind is ChangeKind.COORDINATOR:
+        return str(subject["coordinator"])
+    if kind is ChangeKind.OPEN_STEP:
+        return str(subject["step"])
     owner = f" of {subject['organisation']}" if "organisation" in subject else ""
     return f"{subject['node']}{owner}"

@@ -4,9 +4,10 @@ Pure: a snapshot of the ledger goes in, then one event after the other.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 from protocol.ledger.tasks import TaskRecord
@@ -49,15 +50,20 @@ class Board:
     missing: list[str]
     rows: dict[str, Row]
     notes: tuple[str, ...] = ()
+    looks: Mapping[int, str] = field(default_factory=dict)
+    """By iteration in which nothing is learned, the kind of its step."""
 
     @classmethod
     def of(
         cls, status: ProcessStatus, tasks: Mapping[str, TaskRecord], notes: tuple[str, ...] = ()
     ) -> "Board":
         """Make it from orchestration's Status and the next task of each node that has begun it."""
-        rows = {entry.node: _row(entry, tasks.get(entry.node), status.status) for entry in status.nodes}
+        looks = {step.first: step.kind.value for step in status.steps if not step.kind.learns}
+        rows = {
+            entry.node: _row(entry, tasks.get(entry.node), status.status, looks) for entry in status.nodes
+        }
         missing = list(status.missing)
-        return cls(status.process, status.status.value, status.iterations, missing, rows, notes)
+        return cls(status.process, status.status.value, status.iterations, missing, rows, notes, looks)
 
     @property
     def ended(self) -> bool:
@@ -68,7 +74,7 @@ class Board:
         """Take in from the ledger where the process stands, and which nodes have left."""
         self.status = status.status.value
         for entry in status.nodes:
-            row = self.rows.get(entry.node) or _row(entry, None, status.status)
+            row = self.rows.get(entry.node) or _row(entry, None, status.status, self.looks)
             gone = _has_left(entry)
             if gone != row.left:
                 action = "left" if gone else "waiting"
@@ -91,7 +97,8 @@ class Board:
         return None if say is None else say(event)
 
     def _task(self, name: str, event: Mapping[str, Any]) -> str:
-        action = ACTIONS[event["state"]]
+        look = self.looks.get(event["iteration"])
+        action = _action(event["state"], look)
         if event["state"] == "completed" and event["iteration"] < self.iterations - 1:
             action = "between iterations"
         node, before = event["node"], self.rows.get(event["node"])
@@ -99,6 +106,8 @@ class Board:
         row = Row(node, event["organisation"], event["iteration"], action, _detail(event), left)
         self.rows[node] = row
         verb = {"TaskOpened": "FIT begins", "TaskShared": "SHARE", "TaskCompleted": "GET and CROP done"}
+        if look is not None:
+            verb = {"TaskOpened": f"{look} begins", "TaskCompleted": f"{look} done"}
         said = verb.get(name, row.action)
         detail = f": {row.detail}" if row.detail else ""
         return f"{row.node} iteration {row.iteration} {said}{detail}"
@@ -117,6 +126,8 @@ def _accepted(event: Mapping[str, Any]) -> str:
 
 
 def _changed(event: Mapping[str, Any]) -> str:
+    if event["kind"] == ChangeKind.OPEN_STEP:
+        return f"{event['organisation']} opened the step that begins with iteration {event['iteration']}"
     verb = "agreed to" if event["organisation"] != event["asked"] else "asked for"
     holds = ", which holds" if event["holds"] else ""
     return f"{event['kind']} from iteration {event['iteration']} {verb} by {event['organisation']}{holds}"
@@ -140,10 +151,15 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def _row(entry: NodeProgress, task: TaskRecord | None, status: ProcessState) -> Row:
+def _action(state: str, look: str | None) -> str:
+    return look if look is not None and state == "open" else ACTIONS[state]
+
+
+def _row(entry: NodeProgress, task: TaskRecord | None, status: ProcessState, looks: Mapping[int, str]) -> Row:
     node, organisation = entry.node, entry.organisation
     if task is not None:
-        return Row(node, organisation, task.iteration, ACTIONS[task.state], _attempt(task.attempt))
+        action = _action(task.state, looks.get(task.iteration))
+        return Row(node, organisation, task.iteration, action, _attempt(task.attempt))
     if entry.next is None:
         gone = _has_left(entry)
         return Row(node, organisation, entry.completed, "left" if gone else "done", left=gone)

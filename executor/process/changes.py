@@ -1,4 +1,4 @@
-"""Changes of a running process: who joins and leaves, the topology, the image version.
+"""Changes of a running process: who joins and leaves, the topology, the image version, who opens steps.
 
 What concerns one organisation alone holds at once. The rest holds when enough organisations have agreed, so a
 command agrees to what another organisation has asked for if that is the same, and asks for it otherwise;
@@ -115,6 +115,45 @@ def image(process: str, version: str, iteration: int | None, as_json: bool, call
 
 @click.command()
 @click.argument("process")
+@click.argument("successor", metavar="ORGANISATION")
+@json_option
+@_scientist
+@reported
+def coordinator(process: str, successor: str, as_json: bool, caller: Caller) -> None:
+    """Ask for, or agree to, ORGANISATION opening the steps of PROCESS that are left.
+
+    It holds when more than half of those who take part have agreed, and ORGANISATION has: whether the
+    coordinator has vanished or not.
+    """
+    wanted = msp_id(successor)
+    with caller.ledger() as ledger:
+        subject = {"coordinator": wanted}
+        asked = _asked(ledger, process, ChangeKind.COORDINATOR, subject, None, caller)
+        done = (
+            ledger.orchestration.replace_coordinator(process, wanted)
+            if asked is None
+            else ledger.orchestration.agree(asked)
+        )
+    _say(done, as_json=as_json)
+
+
+@click.command(name="open-step")
+@click.argument("process")
+@click.argument("step", required=False)
+@json_option
+@_scientist
+@reported
+def open_step(process: str, step: str | None, as_json: bool, caller: Caller) -> None:
+    """Open STEP of PROCESS, which your organisation coordinates; by default the one that comes next."""
+    with caller.ledger() as ledger:
+        done = ledger.orchestration.open_step(process, step or _next_step(ledger, process))
+    change = done.answer
+    line = f"{process}: step {subject_text(change.kind, change.subject)} is open"
+    submitted(done, line, change.to_dict(), as_json=as_json)
+
+
+@click.command()
+@click.argument("process")
 @click.argument("number", type=click.IntRange(0))
 @json_option
 @_scientist
@@ -145,6 +184,12 @@ def _topology(kind: str, edges: tuple[str, ...]) -> dict[str, Any]:
 def _next_of(ledger: Ledger, process: str, node: str) -> int:
     # The ledger knows better why a node without work left cannot leave: unknown, gone, or done.
     return ledger.orchestration.status(process).next_of(node) or 0
+
+
+def _next_step(ledger: Ledger, process: str) -> str:
+    # The ledger knows better why nothing is left to open: all are, or nobody has to.
+    steps = ledger.orchestration.status(process).steps
+    return next((step.name for step in steps if not step.opened), steps[-1].name)
 
 
 def _asked(  # noqa: PLR0917
@@ -178,4 +223,4 @@ def _say(done: Submitted[AskStatus], *, as_json: bool) -> None:
     submitted(done, f"{ask.process}: {ask_text(ask)}", {**ask.to_dict(), "holds": ask.holds}, as_json=as_json)
 
 
-COMMANDS: tuple[click.Command, ...] = (leave, join, topology, image, withdraw)
+COMMANDS: tuple[click.Command, ...] = (leave, join, topology, image, coordinator, open_step, withdraw)

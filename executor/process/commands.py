@@ -13,6 +13,7 @@ from executor.output import answer, echo, plain
 from executor.process import absences, changes, proposals
 from executor.process.completion import publish_missing
 from executor.process.output import board_of, board_text, brief, processes_text, submitted
+from executor.process.report import report
 from executor.stop import StopSignals
 from protocol.agreement.lifecycle import ProcessState
 
@@ -26,7 +27,7 @@ def process() -> None:
     """Agree on a process, follow it, change it, end it."""
 
 
-for command in (*proposals.COMMANDS, *changes.COMMANDS, *absences.COMMANDS):
+for command in (*proposals.COMMANDS, *changes.COMMANDS, *absences.COMMANDS, report):
     process.add_command(command)
 
 

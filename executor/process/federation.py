@@ -20,6 +20,7 @@ from learning.parameters import Defaults
 from protocol.agreement.process import Specification
 from protocol.agreement.schema import FeatureSchema
 from protocol.agreement.step import VERSION, Step
+from protocol.agreement.step_kind import RANGES, StepKind
 from protocol.agreement.topology import Topology
 from protocol.trees.limits import TREE
 
@@ -102,6 +103,8 @@ class _Maker:
             ],
             **{name: self.content[name] for name in _AS_THEY_ARE if name in self.content},
         }
+        if "coordinator" in self.content:
+            record["coordinator"] = msp_id(self.content["coordinator"])
         with located(self.document, ()):
             return Federation(Specification.from_dict(record), features)
 
@@ -133,7 +136,8 @@ class _Maker:
         self, place: Path_, given: dict[str, Any], features: FeatureSchema | None, nodes: list[str]
     ) -> Step:
         inner = (*place, "parameters") if place else ()
-        parameters = self._parameters(inner, given["parameters"], features)
+        kind = StepKind(given.get("kind", StepKind.ITERATIVE))
+        parameters = self._parameters(inner, given["parameters"], features, kind)
         record = given | {"image": _image(given["image"]), "parameters": parameters}
         changed = record.pop("overrides", {})
         with located(self.document, inner):
@@ -144,7 +148,7 @@ class _Maker:
         }
         if not self.any_options:
             with located(self.document, (*inner, "options")):
-                parameters["options"] = options.written_out(step.parameters, self.kind)
+                parameters["options"] = options.written_out(step.parameters, self.kind, kind)
         return Step.from_dict(record | {"overrides": overrides}, self.version)
 
     def _override(
@@ -159,20 +163,27 @@ class _Maker:
             merged = step.parameters.overridden(changes)
         if not self.any_options:
             with located(self.document, (*path, "options")):
-                options.written_out(merged, self.kind)
+                options.written_out(merged, self.kind, step.kind)
         return changes
 
     def _parameters(
-        self, path: Path_, given: dict[str, Any], features: FeatureSchema | None
+        self, path: Path_, given: dict[str, Any], features: FeatureSchema | None, kind: StepKind
     ) -> dict[str, Any]:
         counts = {"n_new": Defaults.n_new, "n_max": Defaults.n_max, "n_share": Defaults.n_share}
+        if not kind.learns:
+            counts |= {"n_new": 0, "n_share": 0}
         counts |= {name: given[name] for name in counts if name in given}
         # What is shared cannot exceed what is held, so a small n_max makes the default smaller too.
         if "n_share" not in given:
             counts["n_share"] = min(counts["n_share"], counts["n_max"])
         digest, limits = schema_and_limits(self.document, path, given, features)
         found = {"options": {}, **given, **counts, "schema_digest": digest, "limits": limits}
-        return self._options(path, found)
+        with located(self.document, (*path, "options")):
+            names = () if features is None else features.features
+            named = options.ranges_by_name(found["options"], names)
+        if kind is StepKind.PREPARE and not named:
+            named = {RANGES: [None] * limits["n_features"]}
+        return self._options(path, found | {"options": named})
 
     def _options(self, path: Path_, record: dict[str, Any]) -> dict[str, Any]:
         if "options" not in record:

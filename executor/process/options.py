@@ -5,15 +5,17 @@ is written out, so that a later default changes no old process.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from learning.errors import ParameterError
 from learning.options import from_step, to_options
 from learning.robust import HomeCheck
 from protocol.agreement.step import StepParameters
+from protocol.agreement.step_kind import HELD_OUT, RANGES, StepKind
 from protocol.canonical import float_text
 
-FRACTIONS = ("decay", "quota", "vote_cap", "threshold", "rate")
+FRACTIONS = ("decay", "quota", "vote_cap", "threshold", "rate", HELD_OUT)
 LISTS = ("mu", "sigma")
 
 
@@ -28,7 +30,20 @@ def readable(options: dict[str, Any]) -> dict[str, Any]:
             found[name] = [_text(name, value) for value in found[name]]
     if "home_check" in found:
         found["home_check"] = _home_check(found["home_check"])
+    if isinstance(found.get(RANGES), list):
+        found[RANGES] = [_range(pair) for pair in found[RANGES]]
     return found
+
+
+def ranges_by_name(options: dict[str, Any], features: Sequence[str]) -> dict[str, Any]:
+    """Return options with ranges in the order of the features, where they are given by name."""
+    given = options.get(RANGES)
+    if not isinstance(given, dict):
+        return options
+    unknown = sorted(set(given) - set(features))
+    if unknown:
+        raise ParameterError(f"option 'ranges' names {unknown[0][:60]!r}, which is not a feature")
+    return options | {RANGES: [given.get(name) for name in features]}
 
 
 def without_floats(value: Any) -> Any:
@@ -40,8 +55,13 @@ def without_floats(value: Any) -> Any:
     return float_text(value) if type(value) is float else value
 
 
-def written_out(parameters: StepParameters, kind: str) -> dict[str, Any]:
+def written_out(parameters: StepParameters, kind: str, step_kind: StepKind) -> dict[str, Any]:
     """Return the options with every default of the kind, or refuse what the learner would refuse."""
+    if step_kind is StepKind.PREPARE:
+        unknown = sorted(set(parameters.options) - {RANGES})
+        if unknown:
+            raise ParameterError(f"a prepare step has no option {unknown[0][:60]!r}; it has ranges alone")
+        return dict(parameters.options)
     agreed = from_step(parameters.in_format(parameters.limits.format, kind))
     features, given = parameters.limits.n_features, len(agreed.kernel.mu)
     if given not in (0, features):
@@ -59,6 +79,10 @@ def _home_check(value: Any) -> Any:
         "min_found": _text("min_found", given.get("min_found", shipped.min_found)),
         "enough_anomalies": given.get("enough_anomalies", shipped.enough_anomalies),
     }
+
+
+def _range(pair: Any) -> Any:
+    return [_text(RANGES, value) for value in pair] if isinstance(pair, list) else pair
 
 
 def _text(name: str, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Processes on stdout: one table for people, one JSON object for programs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -12,7 +12,7 @@ from executor.process.agreements import Agreements
 from executor.process.board import Board, headline
 from protocol.agreement.lifecycle import ProcessState
 from protocol.errors import StateError
-from protocol.ledger.processes import ProcessBrief, ProcessRecord
+from protocol.ledger.processes import ProcessBrief, ProcessRecord, ProcessStatus
 from protocol.ledger.tasks import TaskRecord
 from protocol.task.opening import TaskId
 
@@ -50,7 +50,16 @@ def board_of(ledger: Ledger, process: str) -> tuple[Board, dict[str, Any]]:
         **agreements.to_dict(),
         "tasks": [_shown(task) for task in tasks.values()],
     }
-    return Board.of(status, tasks, tuple(agreements.lines())), shown
+    return Board.of(status, tasks, (*steps_lines(status), *agreements.lines())), shown
+
+
+def steps_lines(status: ProcessStatus) -> Iterator[str]:
+    """Say which steps the coordinator has opened, where there is one."""
+    if status.coordinator is None or status.status is not ProcessState.RUNNING:
+        return
+    closed = [step.name for step in status.steps if not step.opened]
+    rest = f"has yet to open {', '.join(closed)}" if closed else "has opened every step"
+    yield f"{status.coordinator} coordinates and {rest}"
 
 
 def _shown(task: TaskRecord) -> dict[str, Any]:

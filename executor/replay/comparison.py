@@ -34,7 +34,7 @@ def compare(recorded: Recorded, came: ReplayedTask) -> Comparison:
     if task.outcome is not None and came.result is not None:
         trees, found = _of_result(task.outcome, TaskResult.from_bytes(came.result))
         if result != task.outcome.signed.payload_digest and not found:
-            found.append("the result names other slots or figures")
+            found.append("the result names other slots, other figures or another output")
     if task.offered is not None and share != task.offered.signed.payload_digest:
         found.append(f"the share is {share} here and {task.offered.signed.payload_digest} on the ledger")
     return Comparison(Replayed(share, result, tuple(trees[:MAX_NAMED])), tuple(found))

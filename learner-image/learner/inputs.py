@@ -26,11 +26,25 @@ def read_rows(path: Path, task: Task) -> Rows:
 
 def read_state(path: Path, task: Task) -> NodeState:
     """Read the state that the task commits to, or begin: from the initial model, or from nothing."""
+    state = _read_state(path, task)
+    need(
+        bool(state.ensemble.estimators) or not task.agreed.needs_estimators,
+        Exit.STATE,
+        f"ENSEMBLE_EMPTY: {state.node} has no estimators, and step {task.agreed.step} makes none",
+    )
+    return state
+
+
+def _read_state(path: Path, task: Task) -> NodeState:
     with ends_with(Exit.STATE):
         raw = path.read_bytes() if path.exists() else None
         if raw is None:
             need(task.opening.state is None, Exit.STATE, "the task commits to a state and there is none")
-            need(task.initial_model is None, Exit.STATE, "the process starts from a model that is not here")
+            need(
+                task.agreed.initial_model is None,
+                Exit.STATE,
+                "the process starts from a model that is not here",
+            )
             return NodeState(task.id.node, task.seed, task.id.iteration)
         record = StateRecord.from_bytes(raw, task.limits)
         _check_place(record, task)
@@ -69,7 +83,7 @@ def _check_digest(raw: bytes, expected: Digest) -> None:
 
 def _check_initial(record: StateRecord, task: Task) -> None:
     """Return if the state is the one a node begins with from the model that the process names."""
-    model = task.initial_model
+    model = task.agreed.initial_model
     if model is None:
         raise StopError(Exit.STATE, "there is a state, and the task commits to none")
     found = record.ensemble_digest

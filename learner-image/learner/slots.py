@@ -58,7 +58,7 @@ def ask_slots(broker: Broker, task: Task) -> Slots:
 def _check_sender(offer: Offer, task: Task) -> None:
     need(offer.sender in task.neighbours, Exit.TREES, f"{offer.sender} is not a neighbour")
     need(
-        not task.synchronous or offer.iteration == task.id.iteration,
+        not task.agreed.synchronous or offer.iteration == task.id.iteration,
         Exit.TREES,
         f"the slot of {offer.sender} is of iteration {offer.iteration}, the task is {task.id.iteration}",
     )

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learning import options
-from learning.parameters import Parameters
+from learning.parameters import Defaults, Parameters
 from protocol import canonical
-from protocol.agreement.parameters import InitialModel, TaskParameters
-from protocol.agreement.step import StepKind
+from protocol.agreement.parameters import TaskParameters
+from protocol.agreement.step_kind import RANGES, StepKind, check_options
 from protocol.broker.answers import TaskAnswer
 from protocol.broker.messages import Request, Verb
 from protocol.defence import NOBODY
@@ -27,10 +27,19 @@ class Task:
     neighbours: tuple[str, ...]
     opening: Opening
     parameters: Parameters
-    seed: int
-    limits: TreeLimits
-    synchronous: bool
-    initial_model: InitialModel | None
+    """What the actions work with; a prepare step has none of its own."""
+    agreed: TaskParameters
+    """What the task commits to: its kind, its seed, its limits, what it starts from."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the step."""
+        return self.agreed.agreed.seed
+
+    @property
+    def limits(self) -> TreeLimits:
+        """What trees the process allows."""
+        return self.agreed.agreed.limits
 
     def sign(self, key: SigningKey, action: Action, payload: Digest) -> bytes:
         """Sign what this task did."""
@@ -62,6 +71,21 @@ def _read(said: TaskAnswer) -> Task:
         Exit.TASK,
         "the feature schema of the parameters is not the one the task commits to",
     )
+    need(
+        said.task.node not in said.neighbours and (record.kind is StepKind.ITERATIVE or not said.neighbours),
+        Exit.TASK,
+        "a node is not its own neighbour, and only an iterative step has neighbours",
+    )
+    check_options(record.kind, agreed.options, agreed.limits.n_features)
+    return Task(said.task, said.neighbours, said.opening, _parameters(record), record)
+
+
+def _parameters(record: TaskParameters) -> Parameters:
+    agreed = record.agreed
+    if record.kind is StepKind.PREPARE:
+        unknown = sorted(agreed.options.keys() - {RANGES})
+        need(not unknown, Exit.TASK, f"a prepare step has the option ranges alone, not {unknown[:1]}")
+        return Defaults
     parameters = replace(options.from_step(agreed), members=record.members or NOBODY)
     scaled = len(parameters.kernel.mu)
     need(
@@ -69,18 +93,4 @@ def _read(said: TaskAnswer) -> Task:
         Exit.TASK,
         f"mu and sigma are given for {scaled} of {agreed.limits.n_features} features",
     )
-    need(
-        said.task.node not in said.neighbours and (record.kind is not StepKind.SINGLE or not said.neighbours),
-        Exit.TASK,
-        "a node is not its own neighbour, and a single step has no neighbours",
-    )
-    return Task(
-        said.task,
-        said.neighbours,
-        said.opening,
-        parameters,
-        agreed.seed,
-        agreed.limits,
-        record.synchronous,
-        record.initial_model,
-    )
+    return parameters

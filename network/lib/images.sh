@@ -2,11 +2,22 @@
 # The images the network runs: official ones where a container registry answers, built ones elsewhere.
 # Either way the same compose file and the same Dockerfiles serve.
 
+OFFICIAL_IMAGES=("$OFFICIAL_PEER" "$OFFICIAL_ORDERER" "$OFFICIAL_CA" "$OFFICIAL_REGISTRY" "$OFFICIAL_PYTHON")
+
 image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
-# pinned IMAGE: the digest that this machine got for an official image the first time; nothing before that.
+# locked_digest IMAGE: the digest that the project has for an official image; nothing where it knows none.
+locked_digest() { awk -v image="$1" '$1 == image { print $2; exit }' "$ROOT/network/official-images.lock"; }
+
+# pinned IMAGE: its locked digest, else the one that this machine got the first time; nothing before that.
 pinned() {
-  [ ! -f "$CACHE/official-images" ] || awk -v image="$1" '$1 == image { print $2; exit }' "$CACHE/official-images"
+  local digest
+  digest=$(locked_digest "$1")
+  if [ -n "$digest" ]; then
+    echo "$digest"
+  elif [ -f "$CACHE/official-images" ]; then
+    awk -v image="$1" '$1 == image { print $2; exit }' "$CACHE/official-images"
+  fi
 }
 
 # by_pin IMAGE: how to pull it: by its digest, once that is known, so that nobody can serve another under the version.
@@ -30,20 +41,24 @@ official() {
   [ -z "$digest" ] || echo "$image $digest" >>"$CACHE/official-images"
 }
 
-# choose_images auto|official|build: prints official or build.
+# choose_images auto|official|build: prints official or build. Automatically official only if every one can be had: a registry
+# may answer and lack an image, or the digest that is locked.
 choose_images() {
-  case $1 in
-    official | build) echo "$1" ;;
-    auto)
-      if image_exists "$OFFICIAL_PEER" || timeout 300 docker pull --quiet "$(by_pin "$OFFICIAL_PEER")" >/dev/null 2>&1; then
-        say "images: a container registry answers, using the official images"
-        echo official
-      else
-        say "images: no container registry answers, building from Go modules and Debian packages"
-        echo build
-      fi
-      ;;
-  esac
+  local image name
+  [ "$1" = auto ] || {
+    echo "$1"
+    return 0
+  }
+  for image in "${OFFICIAL_IMAGES[@]}"; do
+    name=$(by_pin "$image")
+    image_exists "$name" || timeout 300 docker pull --quiet "$name" >/dev/null 2>&1 || {
+      say "images: no container registry serves $name, building from Go modules and Debian packages"
+      echo build
+      return 0
+    }
+  done
+  say "images: a container registry answers, using the official images"
+  echo official
 }
 
 # prepare_images official|build: makes every image available; prints which, NAME=IMAGE a line, as compose reads them.
@@ -51,7 +66,7 @@ prepare_images() {
   local peer orderer ca registry base image
   if [ "$1" = official ]; then
     peer=$OFFICIAL_PEER orderer=$OFFICIAL_ORDERER ca=$OFFICIAL_CA registry=$OFFICIAL_REGISTRY base=$OFFICIAL_PYTHON
-    for image in "$peer" "$orderer" "$ca" "$registry" "$base"; do official "$image"; done
+    for image in "${OFFICIAL_IMAGES[@]}"; do official "$image"; done
   else
     peer=$(build_scratch_image peer)
     orderer=$(build_scratch_image orderer)
@@ -144,11 +159,50 @@ build_python_base() {
 # compare_with_lock ARCHIVE: says whether a base has the locked packages; with others, images get other ids than elsewhere.
 compare_with_lock() {
   local lock found=$CACHE/debian.differences
-  lock=$ROOT/network/debian-$(uname -m).lock
+  lock=$(debian_lock)
   [ -f "$lock" ] || return 0
   plain_python "$ROOT/network/lib/debian_lock.py" "$1" "$lock" >"$found" ||
     say "python base: other Debian packages than are locked, so images get other ids than elsewhere; $found lists them," \
       "and ATTESTREE_DEBIAN_MIRROR may name a mirror of the day that has the locked ones"
+}
+
+debian_lock() { echo "$ROOT/network/debian-$(uname -m).lock"; }
+
+# base_lock IMAGE: which lock a base image is as in: prints its file, or nothing where it is as in none. What counts is what the
+# engine has, not what it was made from; the answer is kept by image and lock.
+base_lock() {
+  local image=$1 lock digest id known
+  digest=$(locked_digest "$image")
+  id=$(image_id "$image")
+  if [ -n "$digest" ] && [ "$id" = "$(image_id "${image%:*}@$digest")" ]; then
+    echo official-images.lock
+    return 0
+  fi
+  lock=$(debian_lock)
+  [ -f "$lock" ] || return 0
+  known=$CACHE/bases/$(echo "$id" | cat - "$lock" | key)
+  [ -f "$known" ] || compare_image_with_lock "$image" "$lock" "$known"
+  cat "$known"
+}
+
+image_id() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || true; }
+
+compare_image_with_lock() { # IMAGE LOCK ANSWER
+  local work container
+  say "python base: comparing its packages with $(basename "$2")"
+  mkdir -p "$CACHE/bases"
+  work=$(mktemp -d "$CACHE/bases/.comparing.XXXXXX")
+  container=$(docker create --network none "$1" true)
+  docker export --output "$work/root.tar" "$container"
+  docker rm "$container" >/dev/null
+  if plain_python "$ROOT/network/lib/debian_lock.py" "$work/root.tar" "$2" >"$work/differences"; then
+    basename "$2" >"$work/answer"
+  else
+    mv "$work/differences" "$CACHE/debian.differences"
+    : >"$work/answer"
+  fi
+  mv "$work/answer" "$3"
+  rm -rf "$work"
 }
 
 # python_with_pip: the environment's own where there is one; the system's may come without pip.
@@ -172,21 +226,19 @@ wheels() {
   echo "$target"
 }
 
-# build_chaincode_image PYTHON_BASE: locked wheels and the two packages chaincode needs. Prints the image.
+# build_chaincode_image PYTHON_BASE: locked wheels and the two packages chaincode needs, in their one form. Prints the image.
 build_chaincode_image() {
-  local base=$1 packages=$CACHE/packages key
-  key=$( (cd "$ROOT" && package_files protocol chaincode | sort -z |
-    xargs -0 sha256sum chaincode/Dockerfile requirements/chaincode.txt
-    docker image inspect -f '{{.Id}}' "$base") | key)
-  image_exists "attestree/chaincode:$key" || {
-    packages=$(mktemp -d)
-    mkdir "$packages/requirements"
-    cp "$ROOT/requirements/chaincode.txt" "$packages/requirements/"
-    cp -r "$(wheels chaincode)" "$packages/wheels"
-    (cd "$ROOT" && package_files protocol chaincode | tar --null --mode=u=rwX,go=rX -cf - -T -) | tar -xf - -C "$packages"
-  }
-  build_once attestree/chaincode "$key" "$ROOT/chaincode/Dockerfile" "$packages"/* -- --build-arg "BASE=$base"
-  [ "$packages" = "$CACHE/packages" ] || rm -rf "$packages"
+  local base=$1 image
+  image=attestree/chaincode:$( (cd "$ROOT" && package_files protocol chaincode | sort -z |
+    xargs -0 sha256sum chaincode/Dockerfile learner-image/rootfs.py executor/image/{archive,build,context}.py requirements/chaincode.txt
+    image_id "$base") | key)
+  echo "$image"
+  image_exists "$image" && return 0
+  alone_with attestree/chaincode
+  image_exists "$image" && return 0
+  say "attestree/chaincode: building the image"
+  quietly "build of attestree/chaincode" "$ROOT/.venv/bin/executor" image build --chaincode --base "$base" --tag "$image" ||
+    die "$FAILED" "attestree/chaincode did not build" "executor image build said the above" "see the lines above"
 }
 
 # package_files NAME...: the sources of Python packages, without bytecode, each ending in NUL.

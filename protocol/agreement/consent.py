@@ -3,7 +3,7 @@
 What concerns one organisation alone (its node leaves, or comes back) holds at once. A topology or a new node
 needs everybody who takes part, because it decides whom they listen to. Another image version, or a node that
 comes back after it was left out, needs more than half: one member shall not keep the others on a version with
-a fault.
+a fault. So does another coordinator, who has to agree as well; each step is opened by the coordinator alone.
 """
 
 from collections.abc import Container
@@ -50,14 +50,26 @@ class Consent:
 
 def consent_to(change: Change, progress: Progress) -> Consent:
     """Return whose consent a change needs."""
+    present, subject = progress.present(), change.subject
+    match change.kind:
+        case ChangeKind.LEAVE:
+            found = Consent((progress.plan.nodes[subject["node"]],), 1)
+        case ChangeKind.IMAGE | ChangeKind.LEAVE_OUT:
+            found = Consent(present, majority_of(present))
+        case ChangeKind.TOPOLOGY:
+            found = Consent(present, len(present))
+        case ChangeKind.COORDINATOR:
+            found = Consent(present, majority_of(present), (subject["coordinator"],))
+        case ChangeKind.OPEN_STEP:
+            coordinator = progress.plan.coordinator
+            found = Consent(() if coordinator is None else (coordinator,), 1)
+        case ChangeKind.JOIN:
+            found = _consent_to_join(subject["node"], (subject["organisation"],), progress)
+    return found
+
+
+def _consent_to_join(node: str, owner: tuple[str], progress: Progress) -> Consent:
     present = progress.present()
-    if change.kind is ChangeKind.LEAVE:
-        return Consent((progress.plan.nodes[change.subject["node"]],), 1)
-    if change.kind in (ChangeKind.IMAGE, ChangeKind.LEAVE_OUT):
-        return Consent(present, majority_of(present))
-    if change.kind is ChangeKind.TOPOLOGY:
-        return Consent(present, len(present))
-    node, owner = change.subject["node"], (change.subject["organisation"],)
     if node not in progress.plan.nodes:
         return Consent(present, len(present), owner)
     if progress.may_return(node):

@@ -31,6 +31,8 @@ class ChangeKind(StrEnum):
     LEAVE_OUT = "leave-out"
     TOPOLOGY = "topology"
     IMAGE = "image"
+    COORDINATOR = "coordinator"
+    OPEN_STEP = "open-step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ class Change:
     """One change and the iteration from which it holds.
 
     `subject` is `{"node", "organisation"}` for a join, `{"node", "reason"}` for a leave, `{"organisation",
-    "nodes", "whole", "last"}` for who is left out, a topology's record, or `{"version", "image_id",
-    "manifest_digest"}` of the image.
+    "nodes", "whole", "last"}` for who is left out, a topology's record, `{"version", "image_id",
+    "manifest_digest"}` of the image, `{"coordinator"}` for who opens steps from now on, or `{"step"}` for
+    one that was opened.
     """
 
     kind: ChangeKind
@@ -69,12 +72,16 @@ class Course:
     """The organisations that the others left out, until a node of theirs joins."""
     joins: Mapping[str, int] = field(default_factory=dict)
     """The number of the change by which each node joined last."""
+    opened: tuple[int, ...] = ()
+    """By step, in their order, the number of the change that opened it, where a coordinator does."""
+    coordinator: str | None = None
+    """The organisation that opens steps in place of the one that the specification names."""
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Accept the course of a process record, or raise."""
         names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone", "joins")
-        found = Fields(record, "the course", names)
+        found = Fields(record, "the course", names, ("opened", "coordinator"))
         return cls(
             found.count("count"),
             {parse_node(node): parse_organisation(owner) for node, owner in _object(found["joined"])},
@@ -84,11 +91,13 @@ class Course:
             tuple(map(parse_node, _list(found["left_out"]))),
             tuple(map(parse_organisation, _list(found["gone"]))),
             {parse_node(node): check_counter(at, "a number") for node, at in _object(found["joins"])},
+            tuple(check_counter(at, "a number") for at in _list(found.get("opened", []))),
+            found.organisation("coordinator") if "coordinator" in found else None,
         )
 
     def to_dict(self) -> dict[str, Record]:
-        """Return the record."""
-        return {
+        """Return the record; what only a process with a coordinator has is left out of others'."""
+        record: dict[str, Record] = {
             "count": self.count,
             "joined": dict(self.joined),
             "spans": {node: [[start, end] for start, end in spans] for node, spans in self.spans.items()},
@@ -98,6 +107,11 @@ class Course:
             "gone": list(self.gone),
             "joins": dict(self.joins),
         }
+        if self.opened:
+            record["opened"] = list(self.opened)
+        if self.coordinator is not None:
+            record["coordinator"] = self.coordinator
+        return record
 
     def spans_of(self, node: str, known: bool = True) -> tuple[Span, ...]:
         """Return when a node takes part; one the specification does not know did not before it joined."""
@@ -107,15 +121,22 @@ class Course:
         """Return the course with one more change, for a process of these nodes in its specification."""
         made = replace(self, count=self.count + 1)
         subject, start = change.subject, change.iteration
-        if change.kind is ChangeKind.JOIN:
-            return made._after_join(subject["node"], subject["organisation"], start, nodes)
-        if change.kind is ChangeKind.LEAVE:
-            return made._without(subject["node"], start, nodes)
-        if change.kind is ChangeKind.LEAVE_OUT:
-            return made._after_leaving_out(subject, nodes)
-        if change.kind is ChangeKind.TOPOLOGY:
-            return replace(made, topologies=_scheduled(self.topologies, start, self.count))
-        return replace(made, images=_scheduled(self.images, start, self.count))
+        match change.kind:
+            case ChangeKind.JOIN:
+                made = made._after_join(subject["node"], subject["organisation"], start, nodes)
+            case ChangeKind.LEAVE:
+                made = made._without(subject["node"], start, nodes)
+            case ChangeKind.LEAVE_OUT:
+                made = made._after_leaving_out(subject, nodes)
+            case ChangeKind.TOPOLOGY:
+                made = replace(made, topologies=_scheduled(self.topologies, start, self.count))
+            case ChangeKind.IMAGE:
+                made = replace(made, images=_scheduled(self.images, start, self.count))
+            case ChangeKind.COORDINATOR:
+                made = replace(made, coordinator=subject["coordinator"])
+            case ChangeKind.OPEN_STEP:
+                made = replace(made, opened=(*self.opened, self.count))
+        return made
 
     def _after_join(self, node: str, organisation: str, start: int, nodes: Mapping[str, str]) -> "Course":
         spans = (*self.spans_of(node, node in nodes), (start, None))

@@ -20,6 +20,7 @@ _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"{_HOST}(?:/{_COMPONENT})+")
 
 _FIELDS = ("name", "version", "manifest_digest", "image_id", "repository", "description")
+_NEEDED = frozenset(_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Image:
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Read the fields back from the ledger's record."""
-        found = Fields(record, "an image", _FIELDS)
+        found = Fields(record, "an image", _NEEDED)
         return cls.parse(**{name: found.text(name) for name in _FIELDS})
 
     def check_registrable(self) -> None:
@@ -116,6 +117,8 @@ def check_text(text: str, what: str) -> None:
     """Refuse free text that is too long, has no canonical form, or does not show as it reads."""
     if len(text) > MAX_TEXT:
         raise ImageError("IMAGE_TEXT", f"{what} has {len(text)} characters")
+    if text.isascii() and text.isprintable():
+        return
     try:
         canonical.encode(text)
     except EncodingError as error:

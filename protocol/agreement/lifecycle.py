@@ -55,6 +55,8 @@ class ProcessTransition(StrEnum):
     LEAVE_OUT = "leave-out"
     CHANGE_TOPOLOGY = "change-topology"
     UPDATE_IMAGE = "update-image"
+    REPLACE_COORDINATOR = "replace-coordinator"
+    OPEN_STEP = "open-step"
     COMPLETE = "complete"
     ABORT = "abort"
 
@@ -157,6 +159,8 @@ PROCESS = Lifecycle(
         (_PT.LEAVE_OUT, _PS.RUNNING, _PS.RUNNING),
         (_PT.CHANGE_TOPOLOGY, _PS.RUNNING, _PS.RUNNING),
         (_PT.UPDATE_IMAGE, _PS.RUNNING, _PS.RUNNING),
+        (_PT.REPLACE_COORDINATOR, _PS.RUNNING, _PS.RUNNING),
+        (_PT.OPEN_STEP, _PS.RUNNING, _PS.RUNNING),
         (_PT.COMPLETE, _PS.RUNNING, _PS.COMPLETED),
         (_PT.ABORT, _PS.PROPOSED, _PS.ABORTED),
         (_PT.ABORT, _PS.RUNNING, _PS.ABORTED),

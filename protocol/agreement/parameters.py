@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from protocol import canonical
-from protocol.agreement.step import AGREED, MAX_ITERATIONS, StepKind, StepParameters, read_kind
+from protocol.agreement.step import AGREED, MAX_ITERATIONS, StepParameters
+from protocol.agreement.step_kind import StepKind, read_kind
 from protocol.defence import Membership
 from protocol.digest import Digest
 from protocol.errors import ProcessError
@@ -81,6 +82,11 @@ class TaskParameters:
         if self.members is not None:
             record["members"] = dict(self.members.nodes)
         return record
+
+    @property
+    def needs_estimators(self) -> bool:
+        """Whether the task can do nothing on a node without estimators: it makes none and uses them."""
+        return self.kind is StepKind.EVALUATE or (self.kind.learns and self.agreed.n_new == 0)
 
     @property
     def digest(self) -> Digest:

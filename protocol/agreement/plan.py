@@ -4,15 +4,18 @@ Chaincode, executor and auditor compute it alike, so that all of them mean the s
 image when they say "iteration 7".
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from protocol.agreement.course import Change, Course, Span, holding
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import Specification
-from protocol.agreement.step import StepKind
+from protocol.agreement.step import Step
+from protocol.agreement.step_kind import StepKind
 from protocol.agreement.topology import Topology
 
 
@@ -135,6 +138,28 @@ class Plan:
                 return candidate
         return None
 
+    @property
+    def coordinator(self) -> str | None:
+        """The organisation that opens steps now; None where the nodes go on by themselves."""
+        return self.course.coordinator or self.specification.coordinator
+
+    def next_step(self) -> tuple[Step, int] | None:
+        """Return the step that is to be opened next, with its first iteration; None when all are open."""
+        if self.coordinator is None:
+            return None
+        return next(islice(self.specification.places(), len(self.course.opened), None), None)
+
+    def is_open(self, iteration: int) -> bool:
+        """Whether tasks of an iteration may be opened."""
+        upcoming = self.next_step()
+        return upcoming is None or iteration < upcoming[1]
+
+    def opened_by(self, iteration: int) -> int | None:
+        """Return the number of the change that opened an iteration's step; None where nobody had to."""
+        firsts = [first for _, first in self.specification.places()]
+        place = bisect_right(firsts, iteration) - 1
+        return self.course.opened[place] if place < len(self.course.opened) else None
+
     def topology(self, iteration: int) -> Topology:
         """Return the topology of an iteration."""
         agreed = self.specification.topology
@@ -145,9 +170,9 @@ class Plan:
         return Topology.from_dict(dict(self._change_of(found[1]).subject))
 
     def neighbours(self, node: str, iteration: int) -> tuple[str, ...]:
-        """Return the active neighbours of a node in an iteration, ascending; a single step has none."""
+        """Return the active neighbours of a node, ascending; only an iterative step has any."""
         step, _ = self.specification.step_at(iteration)
-        if step.kind is StepKind.SINGLE:
+        if step.kind is not StepKind.ITERATIVE:
             return ()
         return self.topology(iteration).neighbours(node, self.active(iteration))
 

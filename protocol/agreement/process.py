@@ -1,12 +1,12 @@
 """What a consortium agrees on before anything runs: a process (docs/formats/process-v2.md).
 
 Parsed once at the door; inside, nobody checks again. The canonical bytes have every default written out (but
-those of `estimator_kind`, `change_quota`, `image_attestations`, `model_access` and `model_licence`, which
-came later and are left out), so that equal agreements have equal digests. Version 1 is read as it was
-written, with the defaults of version 2 for what it could not say.
+those of `estimator_kind`, `change_quota`, `image_attestations`, `model_access`, `model_licence` and
+`coordinator`, which came later and are left out), so that equal agreements have equal digests. Version 1 is
+read as it was written, with the defaults of version 2 for what it could not say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
@@ -15,6 +15,7 @@ from protocol import canonical
 from protocol.agreement import collections
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import InitialModel, TaskParameters, read_members
+from protocol.agreement.sequence import check_sequence
 from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step
 from protocol.agreement.topology import Schedule, Topology
 from protocol.defence import Membership
@@ -86,6 +87,8 @@ class Specification:
     model_access: ModelAccess = ModelAccess.OWNER
     model_licence: Digest | None = None
     """SHA-256 of the text that whoever asks for a model accepts."""
+    coordinator: str | None = None
+    """The organisation that opens each step; None where the nodes go from step to step by themselves."""
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -113,6 +116,7 @@ class Specification:
             found.whole("image_attestations", 0, MAX_ORGANISATIONS, 0),
             _model_access(found.get("model_access", ModelAccess.OWNER.value)),
             found.optional_digest("model_licence") if "model_licence" in found else None,
+            found.organisation("coordinator") if "coordinator" in found else None,
         )
         specification.check()
         return specification
@@ -129,11 +133,14 @@ class Specification:
         for node, organisation in self.nodes.items():
             if organisation not in self.organisations:
                 raise ProcessError("PROCESS_NODES", f"{organisation} of {node} is not in the consortium")
+        if self.coordinator is not None and self.coordinator not in self.organisations:
+            raise ProcessError("PROCESS_CONSORTIUM", f"{self.coordinator} coordinates and is not in it")
         if self.image_attestations > len(self.organisations):
             raise ProcessError("PROCESS_VALUE", "image_attestations is more than there are organisations")
         if self.confidential_blocks and not self.confidential:
             raise ProcessError("PROCESS_VALUE", "confidential_blocks is for a confidential process")
         _check_steps(self.steps, self.iterations)
+        check_sequence(self.steps, self.nodes, starts_empty=self.initial_model is None)
         for step in self.steps:
             step.check_nodes(self.nodes)
             if step.parameters.limits.format != FIRST_FORMAT:
@@ -173,14 +180,20 @@ class Specification:
         """How many iterations the steps have together."""
         return sum(step.iterations for step in self.steps)
 
-    def step_at(self, iteration: int) -> tuple[Step, int]:
-        """Return the step that an iteration belongs to, and the step's first iteration."""
+    def places(self) -> Iterator[tuple[Step, int]]:
+        """Iterate over the steps, each with its first iteration."""
         first = 0
         for step in self.steps:
+            yield step, first
+            first += step.iterations
+
+    def step_at(self, iteration: int) -> tuple[Step, int]:
+        """Return the step that an iteration belongs to, and the step's first iteration."""
+        for step, first in self.places():
             if iteration < first + step.iterations:
                 return step, first
-            first += step.iterations
-        raise ProcessError("PROCESS_STEPS", f"iteration {iteration} is beyond the last, {first - 1}")
+        last = self.iterations - 1
+        raise ProcessError("PROCESS_STEPS", f"iteration {iteration} is beyond the last, {last}")
 
     def parameters(
         self, node: str, iteration: int, members: Mapping[str, str] | None = None
@@ -232,6 +245,8 @@ class Specification:
             record["model_access"] = self.model_access.value
         if self.model_licence is not None:
             record["model_licence"] = str(self.model_licence)
+        if self.coordinator is not None:
+            record["coordinator"] = self.coordinator
         return record
 
     def to_bytes(self) -> bytes:
@@ -260,6 +275,7 @@ _SECOND = (
     "image_attestations",
     "model_access",
     "model_licence",
+    "coordinator",
 )
 _OPTIONAL = {1: _FIRST, VERSION: (*_FIRST, *_SECOND)}
 """By version, the fields that have defaults."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, Self
 
 from protocol.agreement.image import ImagePin
+from protocol.agreement.step_kind import StepKind, check_options, read_kind
 from protocol.canonical import MAX_INTEGER, Record
 from protocol.digest import Digest
 from protocol.errors import IdentifierError, ProcessError
@@ -26,25 +26,18 @@ MAX_ITERATIONS = 100_000
 MAX_OPTION_BYTES = 1 << 16
 
 PIN = ("image_id", "manifest_digest")
-_COUNTS = ("n_new", "n_max", "n_share")
+_COUNTS = {"n_new": 0, "n_max": 1, "n_share": 0}
+"""The counts of trees, each with the least that it may be in a step of some kind."""
 AGREED = (*_COUNTS, "seed", "limits", "schema_digest", "options")
 """The fields of parameters with every default written out."""
-
-
-class StepKind(StrEnum):
-    """Whether a step is one task per node or a sequence of them."""
-
-    SINGLE = "single"
-    """One task per node, without neighbours."""
-    ITERATIVE = "iterative"
-    """FIT, SHARE and GET in each iteration."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepParameters:
     """What a node does in each iteration of a step.
 
-    `options` is for the image to understand (ranking, defence, how to FIT); the ledger only commits to it.
+    `options` is for the image to understand (ranking, defence, how to FIT); the ledger only commits to it,
+    but for what a step that does not learn has to state.
     """
 
     n_new: int
@@ -60,7 +53,7 @@ class StepParameters:
         """Accept a record of parameters, or raise."""
         needed = (*_COUNTS, "seed", "limits", "schema_digest")
         found = AgreementFields(record, "parameters", needed, ("options",))
-        counts = {name: found.whole(name, 1, MAX_TREES) for name in _COUNTS}
+        counts = {name: found.whole(name, lowest, MAX_TREES) for name, lowest in _COUNTS.items()}
         if counts["n_share"] > counts["n_max"]:
             raise ProcessError(
                 "PROCESS_VALUE", f"n_share {counts['n_share']} is more than n_max {counts['n_max']}"
@@ -117,7 +110,7 @@ class Step:
         image = AgreementFields(found["image"], "image", ("name", "version"), PIN if version > 1 else ())
         kind = read_kind(found.get("kind", StepKind.ITERATIVE.value))
         parameters = StepParameters.from_dict(found["parameters"])
-        return cls(
+        step = cls(
             _name(found["name"]),
             kind,
             parse_image_name(image["name"]),
@@ -128,6 +121,16 @@ class Step:
             _overrides(found.get("overrides", {}), parameters),
             _pin(image),
         )
+        step.check(version)
+        return step
+
+    def check(self, version: int) -> None:
+        """Refuse parameters that do not fit the step's kind, of all nodes or of one."""
+        for node in (None, *self.overrides):
+            agreed = self.parameters if node is None else self.parameters_of(node)
+            place = self.name if node is None else f"{self.name} of {node}"
+            _check_counts(place, self.kind, agreed, version)
+            check_options(self.kind, agreed.options, agreed.limits.n_features)
 
     def to_dict(self, version: int = VERSION) -> dict[str, Record]:
         """Return the record with every default written out."""
@@ -169,18 +172,17 @@ def _name(value: Any) -> str:
         ) from error
 
 
-def read_kind(value: object) -> StepKind:
-    """Read the kind of a step."""
-    try:
-        return StepKind(value)  # type: ignore[arg-type]
-    except ValueError:
-        raise ProcessError(
-            "PROCESS_VALUE", f"kind {str(value)[:40]!r} is neither single nor iterative"
-        ) from None
+def _check_counts(place: str, kind: StepKind, agreed: StepParameters, version: int) -> None:
+    if version == 1 and not (kind.learns and agreed.n_new):
+        raise ProcessError("PROCESS_VALUE", f"{place} does not FIT, which version 1 cannot say")
+    if kind.learns and not agreed.n_share:
+        raise ProcessError("PROCESS_VALUE", f"{place} learns, and n_share is 0")
+    if not kind.learns and (agreed.n_new or agreed.n_share):
+        raise ProcessError("PROCESS_VALUE", f"{place} does not learn: n_new and n_share are 0")
 
 
 def _iterations(found: AgreementFields, kind: StepKind) -> int:
-    if kind is StepKind.SINGLE:
+    if kind is not StepKind.ITERATIVE:
         return found.whole("iterations", 1, 1, default=1)
     if "iterations" not in found:
         raise ProcessError("PROCESS_FIELDS", "an iterative step lacks iterations")

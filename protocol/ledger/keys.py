@@ -6,7 +6,7 @@ docs/formats/keys-v1.md.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, IdentifierError
@@ -33,10 +33,12 @@ class Key:
 
     kind: str
     parts: tuple[Part, ...]
+    _text: str = field(default="", repr=False, compare=False)
+    """What it prints as, where it was read: findings name a key again and again."""
 
     def __str__(self) -> str:
         """Print for people, as in `task~fraud-2026~node07~0000000003`."""
-        return "~".join((self.kind, *map(_text, self.parts)))
+        return self._text or "~".join((self.kind, *map(_text, self.parts)))
 
 
 def image(name: str, version: str) -> str:
@@ -257,10 +259,10 @@ def parse(key: str) -> Key:
     if kind not in KINDS or len(texts) != len(KINDS[kind]):
         raise IdentifierError("KEY_SYNTAX", f"{key[:80]!r} is not a key of the ledger")
     try:
-        parts = tuple(_KIND_OF_PART[name].read(text) for name, text in zip(KINDS[kind], texts, strict=True))
+        parts = tuple([read(text) for read, text in zip(_READS[kind], texts, strict=True)])
     except AttestreeError as error:
         raise IdentifierError("KEY_SYNTAX", f"{key[:80]!r}: {error.cause}") from error
-    return Key(kind, parts)
+    return Key(kind, parts, "~".join((kind, *texts)))
 
 
 def _build(kind: str, *parts: Part) -> str:
@@ -380,5 +382,6 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """The parts of each kind of key, in order."""
 
-# How each of them is checked, found out once: a transaction may build hundreds of keys.
+# How each of them is checked and read, found out once: a transaction may build hundreds of keys.
 _CHECKS = {kind: tuple(_KIND_OF_PART[name].check for name in names) for kind, names in KINDS.items()}
+_READS = {kind: tuple(_KIND_OF_PART[name].read for name in names) for kind, names in KINDS.items()}

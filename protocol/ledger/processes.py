@@ -8,12 +8,13 @@ from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import ModelAccess, Specification
-from protocol.agreement.step import StepKind
+from protocol.agreement.step_kind import StepKind
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.record import LedgerRecord
 from protocol.task.opening import Opening, TaskId
+from protocol.task.result import NO_ENSEMBLE
 from protocol.trees.limits import TreeLimits
 
 
@@ -87,6 +88,17 @@ class NodeProgress(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class StepPlace(LedgerRecord):
+    """The step that an iteration belongs to."""
+
+    name: Annotated[str, "the step's name"]
+    kind: Annotated[StepKind, "what its tasks do, and what they come to"]
+    first: Annotated[int, "its first iteration"]
+    iterations: Annotated[int, "how many it has"]
+    opened: Annotated[bool, "whether its tasks may be opened; a coordinator, if there is one, sees to it"]
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessStatus(LedgerRecord):
     """Where a process and each of its nodes stand."""
 
@@ -99,6 +111,8 @@ class ProcessStatus(LedgerRecord):
     iteration: Annotated[int | None, "the earliest that some node has to do; null when all are done"]
     iterations: Annotated[int, "how many iterations there are"]
     nodes: Annotated[tuple[NodeProgress, ...], "each node, by name"]
+    steps: Annotated[tuple[StepPlace, ...], "its steps, in their order"] = ()
+    coordinator: Annotated[str | None, "the organisation that opens steps; null where nobody has to"] = None
 
     def next_of(self, node: str) -> int | None:
         """Return the iteration a node has to do next, None when nothing is left or the node is unknown."""
@@ -107,16 +121,6 @@ class ProcessStatus(LedgerRecord):
     def names(self, node: str) -> bool:
         """Whether the process has this node."""
         return any(entry.node == node for entry in self.nodes)
-
-
-@dataclass(frozen=True, slots=True)
-class StepPlace(LedgerRecord):
-    """The step that an iteration belongs to."""
-
-    name: Annotated[str, "the step's name"]
-    kind: Annotated[StepKind, "one task per node, or a sequence of them"]
-    first: Annotated[int, "its first iteration"]
-    iterations: Annotated[int, "how many it has"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,12 @@ class TaskContext(LedgerRecord):
                 "ITERATION_ORDER",
                 f"{self.node} does {following} of {self.iterations} next, not {self.iteration}",
             )
+        self.check_opened()
+
+    def check_opened(self) -> None:
+        """Return if the step is open: where a coordinator opens steps, it has opened this one."""
+        if not self.step.opened:
+            raise StateError("STEP_UNOPENED", f"step {self.step.name} of {self.process} is not open yet")
 
     def check_opening(self, opening: Opening) -> None:
         """Return if the task commits to the code, the parameters and the features the process fixes."""
@@ -200,6 +210,15 @@ class TaskContext(LedgerRecord):
         ):
             if found != expected:
                 raise StateError(code, f"{what} is {expected} on the ledger, not {found}")
+
+    def check_estimators(self, ensemble: Digest | None) -> None:
+        """Return if the node has the estimators that the task needs, by the digest of its last ensemble."""
+        initial = self.parameters.initial_model
+        held = (NO_ENSEMBLE if initial is None else initial.digest) if ensemble is None else ensemble
+        if self.parameters.needs_estimators and held == NO_ENSEMBLE:
+            raise StateError(
+                "ENSEMBLE_EMPTY", f"{self.node} has no estimators, and step {self.step.name} makes none"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ class _Codec(NamedTuple):
     write: Callable[[Any], Any]
     text: str
     record: "type[LedgerRecord] | None" = None
+    plain: type | None = None
+    """The type whose values are read and written as they are."""
 
 
 class _Field(NamedTuple):
@@ -84,11 +86,16 @@ class LedgerRecord:
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Accept an object with exactly the fields of this record, each of its type."""
-        layout = _layout(cls)
+        layout = _LAYOUTS.get(cls) or _layout(cls)
         found = Fields(record, cls.__name__, layout.needed, layout.optional)
         if cls.versioned:
             found.version(VERSION)
-        return cls(**{field.name: _read(cls, field, found.get(field.name, None)) for field in layout.fields})
+        values = []
+        for field in layout.fields:
+            value = record.get(field.name)
+            # Most fields are text, which costs no call.
+            values.append(value if type(value) is field.codec.plain else _read(cls, field, value))
+        return cls(*values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object as it is stored and sent."""
@@ -224,9 +231,9 @@ def _enumeration(kind: type[StrEnum]) -> _Codec:
 
 
 _PLAIN: dict[Any, _Codec] = {
-    str: _Codec(_exactly(str), _same, "text"),
-    int: _Codec(_exactly(int), _same, "whole number"),
-    bool: _Codec(_exactly(bool), _same, "true or false"),
+    str: _Codec(_exactly(str), _same, "text", plain=str),
+    int: _Codec(_exactly(int), _same, "whole number", plain=int),
+    bool: _Codec(_exactly(bool), _same, "true or false", plain=bool),
     Digest: _Codec(Digest.parse, str, "digest"),
     EstimatorId: _Codec(EstimatorId.parse, str, "estimator id"),
     VerifyKey: _Codec(VerifyKey.parse, str, "public key"),

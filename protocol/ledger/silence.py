@@ -1,9 +1,9 @@
 """Who is silent in a process, since when, and whether a vote to leave them out counts.
 
 A transaction's time is its client's claim, so no clock is believed alone. Each voter counts by its own: from
-the last transaction of whoever is silent, or the one by which it joined; if that one claims a time to come,
-from when the voter first voted. A vote counts once that is `silence_seconds` ago and nothing has come in
-between.
+the last transaction of whoever is silent, or the one by which it joined, or by which the step was opened that
+it owes something of; if that one claims a time to come, from when the voter first voted. A vote counts once
+that is `silence_seconds` ago and nothing has come in between.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ class Silence:
         """Return from where on each node is silent; an organisation without nodes is since its acceptance."""
         names = self.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
         acts = [self._last_act(node, task_of, change_of) for node in names]
-        return acts or [self.record.accepted.get(self.organisation, self._started)]
+        return acts or [self._last_word(change_of)]
 
     def vote(self, acts: list[Provenance], before: AbsenceVote | None, by: ReasonedProvenance) -> AbsenceVote:
         """Make a vote, which counts if nothing has come since long enough, by the voter's own clock."""
@@ -80,8 +80,18 @@ class Silence:
         task = None if missing is None else task_of(TaskId(self.record.process, node, missing))
         done = self.done.get(node)
         acted = _last_of(task) if task is not None else self._started if done is None else done.updated
-        joined = self.record.course.joins.get(node)
-        return acted if joined is None else _latest([acted, *change_of(joined).agreed.values()])
+        since = [
+            self.record.course.joins.get(node),
+            None if missing is None else self.plan.opened_by(missing),
+        ]
+        later = [by for number in since if number is not None for by in change_of(number).agreed.values()]
+        return _latest([acted, *later])
+
+    def _last_word(self, change_of: Callable[[int], ChangeRecord]) -> Provenance:
+        """Return the last that an organisation without nodes did: it accepted, or opened a step."""
+        opened = [change_of(number).agreed.get(self.organisation) for number in self.record.course.opened]
+        accepted = self.record.accepted.get(self.organisation, self._started)
+        return _latest([accepted, *(by for by in opened if by is not None)])
 
     @property
     def _started(self) -> Provenance:

@@ -11,6 +11,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Signed
 from protocol.ledger.record import ABSENT, LedgerRecord, Raw
 from protocol.task.opening import Opening, TaskId
+from protocol.task.output import Output
 from protocol.task.result import Offer, SlotRead
 
 
@@ -128,6 +129,9 @@ class ResultRecord(LedgerRecord):
     state: Annotated[Digest, "digest of the state the task left; the next task must start from it"]
     metrics: Annotated[Raw, "figures of the task, fractional ones as text"]
     signed: Annotated[Signed, "the task key's signature"]
+    output: Annotated[
+        Output | None, "what a step that does not learn comes to (docs/formats/output-v1.md)", ABSENT
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

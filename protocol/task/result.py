@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
+from protocol.agreement.parameters import TaskParameters
 from protocol.digest import Digest
-from protocol.errors import RecordError
+from protocol.errors import RecordError, StateError
 from protocol.fields import Fields
 from protocol.identifiers import MAX_COUNTER, EstimatorId
+from protocol.task.output import Output, check_output
 from protocol.trees.share import MAX_COUNT as MAX_OFFERED
 
 VERSION = 1
+OUTPUT_VERSION = 2
+"""The version of a result with an output, which a step that does not learn has."""
 MAX_METRICS = 64
 MAX_ESTIMATORS = 10_000
 MAX_SLOTS = 1_000
@@ -88,7 +92,7 @@ class TaskResult:
 
     `created` holds the digests of the trees of this FIT in the order of their counters, of which the first
     is `first`: a tree that is offered iterations later is recognised by them. `slots` is sorted by sender,
-    `ensemble` by id, so that a result has one form.
+    `ensemble` by id, so that a result has one form. A step that does not learn has an `output` instead.
     """
 
     first: int
@@ -98,6 +102,7 @@ class TaskResult:
     ensemble_digest: Digest
     state: Digest
     metrics: dict[str, canonical.Record]
+    output: Output | None = None
 
     def __post_init__(self) -> None:
         if self.first + len(self.created) > MAX_COUNTER:
@@ -112,8 +117,9 @@ class TaskResult:
     def from_bytes(cls, raw: bytes) -> Self:
         """Accept the canonical bytes of a result; their SHA-256 is the payload digest that is signed."""
         record = canonical.decode(raw, max_bytes=MAX_RESULT_BYTES)
-        fields = Fields(record, "a task's result", _RESULT)
-        fields.version(VERSION)
+        fields = Fields(record, "a task's result", _RESULT, ("output",))
+        with_output = "output" in fields
+        fields.version(OUTPUT_VERSION if with_output else VERSION)
         return cls(
             fields.count("first"),
             fields.digests("created", MAX_ESTIMATORS),
@@ -122,12 +128,13 @@ class TaskResult:
             fields.digest("ensemble_digest"),
             fields.digest("state"),
             fields.metrics("metrics", MAX_METRICS),
+            Output.from_dict(fields["output"]) if with_output else None,
         )
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record."""
-        return {
-            "version": VERSION,
+        record: dict[str, canonical.Record] = {
+            "version": VERSION if self.output is None else OUTPUT_VERSION,
             "first": self.first,
             "created": [str(digest) for digest in self.created],
             "slots": [slot.to_dict() for slot in self.slots],
@@ -136,6 +143,7 @@ class TaskResult:
             "state": str(self.state),
             "metrics": self.metrics,
         }
+        return record if self.output is None else {**record, "output": self.output.to_dict()}
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes."""
@@ -150,6 +158,15 @@ class TaskResult:
 _RESULT = ("version", "first", "created", "slots", "ensemble", "ensemble_digest", "state", "metrics")
 
 
+def check_kind(result: TaskResult, parameters: TaskParameters, node: str) -> None:
+    """Refuse a result of another kind than its step: trees where none are learned, or another output."""
+    if not parameters.kind.learns and (result.created or result.slots):
+        raise StateError(
+            "RESULT_KIND", f"a step of kind {parameters.kind} neither creates estimators nor takes any"
+        )
+    check_output(result.output, parameters, node, result.ensemble)
+
+
 def ensemble_digest(members: Sequence[tuple[EstimatorId, Digest]]) -> Digest:
     """Hash an ensemble: the ids in ascending order, each with the digest of its tree."""
     pairs: list[canonical.Record] = [
@@ -158,3 +175,7 @@ def ensemble_digest(members: Sequence[tuple[EstimatorId, Digest]]) -> Digest:
     return Digest.of(
         canonical.encode({"version": VERSION, "estimators": pairs}, max_bytes=MAX_ENSEMBLE_BYTES)
     )
+
+
+NO_ENSEMBLE = ensemble_digest(())
+"""The digest of an ensemble without members."""

@@ -1,5 +1,6 @@
-"""Orderers that agree by a quorum: one dies, the leader is silent, one makes a block of its own."""
+"""Orderers that agree by a quorum: one dies, the leader is silent, one or two make blocks of their own."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,10 +17,12 @@ from support.own_network import own_network
 from support.probe import Probe
 
 from executor.audit.chain import SENTENCES, Anchor, Chain
+from executor.audit.errors import AuditError
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import Block
 from executor.audit.findings import Findings
 from executor.audit.verify import first_configuration
+from executor.audit.watch import Watch, follow
 from executor.ledger.gateway.identity import Identity
 from executor.network import Network
 
@@ -88,14 +91,47 @@ def test_h18_every_peer_refuses_a_block_that_one_orderer_signed(
 ) -> None:
     """All but the liar are away, so that each peer has to ask it; the channel goes on when they are back."""
     commits()
+    last, liar = Block.from_bytes(block_of(own)), orderer(own, 4)
+    forged = forge(last, last.data[0], [(4, liar), liar, (1, liar), (2, liar)])
+    show(own, {"Org1MSP": forged, "Org2MSP": forged}, commits, tmp_path)
+
+
+def test_h18_each_peer_and_the_audit_refuse_their_own_of_two_blocks_that_two_orderers_signed(
+    own: Network, commits: Commits, tmp_path: Path
+) -> None:
+    """One less than a quorum, all of one organisation, shows each peer another next block: two chains."""
+    commits()
+    height = chain("org1")["height"]
+    blocks = [block_of(own, number) for number in range(height)]
+    last, before = Block.from_bytes(blocks[-1]), Block.from_bytes(blocks[-2])
+    signers = [(number, orderer(own, number)) for number in (2, 4)]
+    told = {
+        "Org1MSP": forge(last, last.data[0], signers),
+        "Org2MSP": forge(last, before.data[0], signers),
+    }
+    assert len({Block.from_bytes(block.SerializeToString()).hash for block in told.values()}) == len(told)
+    for block in told.values():
+        watch = Watch(Anchor(Block.from_bytes(blocks[0]).hash))
+        with pytest.raises(AuditError) as ended:
+            follow(watch, iter([*blocks, block.SerializeToString()]), lambda judged: None)
+        assert ended.value.code == "AUDIT_VIOLATION"
+        assert ended.value.cause.startswith(
+            f"block {height}: orderers: it is signed by orderer2, orderer4, and"
+        )
+    show(own, told, commits, tmp_path)
+
+
+def show(network: Network, told: dict[str, Any], commits: Commits, folder: Path) -> None:
+    """Have one orderer tell each organisation's peer its next block; the peers refuse, and go on later."""
     before = chain("org1")
-    forged = forge(Block.from_bytes(block_of(own)), own)
-    orderers = [containers()[name] for name in own.orderers]
-    answer = tmp_path / "answer"
-    answer.write_bytes(ab_pb2.DeliverResponse(block=forged).SerializeToString())
+    orderers = [containers()[name] for name in network.orderers]
+    answers = folder / "answers"
+    answers.mkdir()
+    for msp_id, block in told.items():
+        (answers / msp_id).write_bytes(ab_pb2.DeliverResponse(block=block).SerializeToString())
     try:
         done("docker", "stop", "--time", "5", *orderers)
-        with lying(own, orderers[-1], answer):
+        with lying(network, orderers[-1], answers):
             for peer in ("peer.org1", "peer.org2"):
                 until(SECONDS, f"{peer} refuses the block", lambda peer=peer: refused(peer, before["height"]))
         assert chain("org1") == chain("org2") == before
@@ -118,23 +154,28 @@ def test_h18_the_audit_holds_for_all_that_happened_and_a_revocation(own: Network
     assert walked.configuration.ordering.quorum == QUORUM
 
 
-def forge(last: Block, network: Network) -> Any:
-    """The block that would be next, of a transaction of the last one, signed by orderer4 for everybody."""
-    liar = Identity.load(network.orderer_folder("orderer4") / "msp", network.msp_id("org2"))
+def orderer(network: Network, number: int) -> Identity:
+    """An orderer's own key and certificate; the even ones are org2's."""
+    folder = network.orderer_folder(f"orderer{number}") / "msp"
+    return Identity.load(folder, network.msp_id("org1" if number % 2 else "org2"))
+
+
+def forge(last: Block, envelope: bytes, signers: list[Any]) -> Any:
+    """The block that would be next, of a transaction that there was before, signed by these."""
     block = m.common.Block()
     block.header.number, block.header.previous_hash = last.number + 1, last.hash
-    block.data.data.append(last.data[0])
-    block.header.data_hash = last.real_data_hash
+    block.data.data.append(envelope)
+    block.header.data_hash = hashlib.sha256(envelope).digest()
     block.metadata.metadata.extend([b""] * 5)
-    noted = metadata(last.view.view, last.number + 1)
+    noted = metadata(last.view.view, last.view.sequence + 1)
     said = m.common.OrdererBlockMetadata(last_config={"index": last.last_config}, consenter_metadata=noted)
-    sign_block(block, said, [(4, liar), liar, (1, liar), (2, liar)])
+    sign_block(block, said, signers)
     return block
 
 
 @contextmanager
-def lying(network: Network, replaced: str, answer: Path) -> Iterator[None]:
-    """Put an orderer that gives everybody one answer in the place of orderer4, with its name and its keys."""
+def lying(network: Network, replaced: str, answers: Path) -> Iterator[None]:
+    """Put an orderer with an answer for each organisation in the place of orderer4, with its keys."""
     (where,) = done(
         "docker",
         "inspect",
@@ -147,8 +188,8 @@ def lying(network: Network, replaced: str, answer: Path) -> Iterator[None]:
     liar = done(
         "docker", "run", "--detach", "--label", f"attestree.network={network.project}", "--network", where,
         "--network-alias", "orderer4", "--user", user, "--volume", f"{tls}:/tls:ro",
-        "--volume", f"{SCRIPT}:/liar.py:ro", "--volume", f"{answer}:/answer:ro", "--entrypoint", PYTHON,
-        network.chaincode_image, "-B", "/liar.py", "/tls", "/answer",
+        "--volume", f"{SCRIPT}:/liar.py:ro", "--volume", f"{answers}:/answers:ro", "--entrypoint", PYTHON,
+        network.chaincode_image, "-B", "/liar.py", "/tls", "/answers",
     ).strip()  # fmt: skip
     try:
         yield

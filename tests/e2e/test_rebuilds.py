@@ -1,11 +1,23 @@
 """Images that organisations rebuild from source, on live peers, and a process that asks for it."""
 
-import pytest
-from support.channel import DIGESTS, IMAGE, Member, admin1, register, scientist1, specification, unique
-from support.commands import done
-from support.federation import nodes
+import os
+import shutil
+from pathlib import Path
 
+import pytest
+from docker import DockerClient
+from support.channel import DIGESTS, IMAGE, Member, admin1, register, scientist1, specification, unique
+from support.commands import done, here
+from support.federation import nodes
+from support.images import forget, pack
+from support.network import ROOT
+from support.network import done as script
+
+from executor.image import build
+from executor.image.context import CHAINCODE
+from executor.image.local import LocalImages
 from executor.network import Network
+from protocol.digest import Digest
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -13,10 +25,61 @@ pytestmark = pytest.mark.usefixtures("network")
 def test_an_organisation_gets_the_registered_image_from_these_sources(learner: str) -> None:
     """The second organisation builds nothing: the image of these sources is there."""
     for organisation in ("org1", "org2"):
-        said = done("image", "attest", learner, organisation=organisation)
+        # A machine may have newer packages of Debian than are locked.
+        said = done("image", "attest", learner, "--any-base", organisation=organisation)
         assert said["same"] is True
     shown = done("image", "show", learner)
     assert {"Org1MSP", "Org2MSP"} <= {found["organisation"] for found in shown["rebuilds"]}
+
+
+@pytest.mark.timeout(900)
+def test_a_base_with_an_altered_package_is_refused_where_builds_are_compared(
+    docker_client: DockerClient, learner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, name = script("network/images.sh", "python-base").strip(), unique("base")
+    container = docker_client.containers.create(base, ["true"], network_mode="none")
+    try:
+        container.put_archive("/", pack(**{"usr/bin/python3.11": b"another interpreter"}))
+        container.commit(name, "altered")
+    finally:
+        container.remove()
+    try:
+        assert script("network/images.sh", "base-lock", f"{name}:altered") == ""
+        refused = here("image", "build", "--locked-base", "--base", f"{name}:altered")
+        assert (refused.code, refused.answer["error"]["code"]) == (2, "IMAGE_BASE")
+        with monkeypatch.context() as patched:
+            answers = {"python-base": f"{name}:altered", "base-lock": ""}
+            patched.setattr(build, "_ask_network", lambda *asked: answers[asked[0]])
+            refused = here("image", "attest", learner)
+        assert (refused.code, refused.answer["error"]["code"]) == (2, "IMAGE_BASE")
+    finally:
+        docker_client.images.remove(f"{name}:altered")
+
+
+@pytest.mark.timeout(900)
+def test_other_clones_give_the_networks_chaincode_image_and_one_byte_another(
+    docker_client: DockerClient, tmp_path: Path
+) -> None:
+    for part in ("protocol", "chaincode", "learner-image", "requirements"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (981173106, 981173106))
+        path.chmod(0o700)
+    name = unique("chaincode")
+
+    def image_id() -> Digest:
+        options = {"tag": f"{name}:again", "root": tmp_path, "recipe": CHAINCODE}
+        return build.build(docker_client, lambda _: None, force=True, **options).image_id
+
+    try:
+        known = LocalImages(docker_client).find(Network.load().chaincode_image)
+        assert known is not None
+        assert image_id() == known.image_id
+        with (tmp_path / "chaincode/serve.py").open("a") as file:
+            file.write("#")
+        assert image_id() != known.image_id
+    finally:
+        forget(docker_client, name)
 
 
 def test_a_process_starts_when_as_many_got_the_same_image_as_it_asks_for() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .jobs import Job
 from .selection import Selection
-from .surroundings import ROOT, cache
+from .surroundings import CONSENSUS, ROOT, cache
 
 BIN = ".venv/bin"
 UNIT_WORKERS = str((os.cpu_count() or 1) + 1)
@@ -68,9 +68,10 @@ def mutants() -> Job:
 def network(*, fresh: bool) -> list[Job]:
     """Return what brings up the test network and makes the learner image; the later jobs need both."""
     publish = [f"{BIN}/executor", "image", "publish", "attestree/learner"]
+    up = ["network/up.sh", "--probe", "--consensus", CONSENSUS, *(["--fresh"] if fresh else [])]
     return [
         Job("bootstrap", ["scripts/bootstrap"], 1800, needed=True),
-        Job("network", ["network/up.sh", "--probe", *(["--fresh"] if fresh else [])], 3600, needed=True),
+        Job("network", up, 3600, needed=True),
         Job("learner image", [f"{BIN}/executor", "image", "build"], 1800, needed=True),
         Job("learner image on the ledger", publish, 600, needed=True),
     ]

@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = os.environ.get("ATTESTREE_TEST_PROJECT", "attestree-test")
 """The test network's name. Networks that tests make for themselves are called PROJECT-SOMETHING."""
 PORTS = os.environ.get("ATTESTREE_TEST_PORTS", "17")
+CONSENSUS = os.environ.get("ATTESTREE_TEST_CONSENSUS", "raft")
+"""How the orderers of the test network agree."""
 MARK = "ATTESTREE_TEST_RUN"
 """A variable that every process of a run inherits, by which the next run finds those that were left over."""
 HASH_SEED = "PYTHONHASHSEED"
@@ -47,6 +49,8 @@ def check_names() -> None:
         raise RefusedError(
             f"ATTESTREE_TEST_PORTS is '{PORTS}': it is a number from 1 to 64, the beginning of the ports"
         )
+    if CONSENSUS not in ("raft", "bft"):
+        raise RefusedError(f"ATTESTREE_TEST_CONSENSUS is '{CONSENSUS}': it is raft or bft")
 
 
 def environment(temporary: Path) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""An orderer that hands out a block of its own making, in a container in the place of the real one.
+"""An orderer that hands out blocks of its own making, in a container in the place of the real one.
 
-It runs in the chaincode's image, which has gRPC: lying_orderer.py TLS_FOLDER ANSWER. ANSWER is a file with
-the message that everybody gets who asks for blocks.
+It runs in the chaincode's image, which has gRPC: lying_orderer.py TLS_FOLDER ANSWERS. ANSWERS is a folder
+with a file for each organisation, named by its MSP id: the message that its peers get who ask for blocks.
 """
 
 import sys
@@ -16,12 +16,12 @@ import grpc
 PORT = 7050
 
 
-def main(tls: Path, answer: bytes) -> None:
+def main(tls: Path, answers: dict[bytes, bytes]) -> None:
     """Serve until the container is removed."""
 
     def deliver(requests: Any, context: Any) -> Iterator[bytes]:
-        next(requests)
-        yield answer
+        asked = bytes(next(requests))
+        yield from (answer for msp_id, answer in answers.items() if msp_id in asked)
         gone = Event()
         context.add_callback(gone.set)
         gone.wait()
@@ -38,4 +38,4 @@ def main(tls: Path, answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]).read_bytes())
+    main(Path(sys.argv[1]), {file.name.encode(): file.read_bytes() for file in Path(sys.argv[2]).iterdir()})

@@ -2,21 +2,22 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from executor.audit.fabric.configuration import BLOCK_VALIDATION, Configuration
+from executor.audit.fabric.form import Form, InvalidError, Opened, Signed, open_envelope
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, common, parse
-from executor.audit.fabric.policy import Signed, signers
+from executor.audit.fabric.policy import signers
 from executor.audit.fabric.view import View
 
 SIGNATURES, FLAGS, COMMIT_HASH = 0, 2, 4
 """The places of the block's metadata."""
+_CONFIG = int(common.CONFIG)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Block:
     """One block, decoded."""
 
@@ -25,6 +26,22 @@ class Block:
     data_hash: bytes
     data: tuple[bytes, ...]
     metadata: tuple[bytes, ...]
+    header: bytes = field(init=False, repr=False)
+    """The header as it is hashed and signed: number and both hashes in ASN.1."""
+    hash: bytes = field(init=False)
+    """SHA-256 of the header: what the next block names, and what pins a channel for block 0."""
+    _only: Opened | None = field(init=False, repr=False)
+    """Its transaction, where it has one alone that can be opened."""
+    _forms: list[Form | InvalidError] | None = field(init=False, repr=False, default=None)
+    _signed: tuple[Configuration, list[Signed]] | None = field(init=False, repr=False, default=None)
+    _signatures: Any = field(init=False, repr=False, default=None)
+    _said: Any = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        number = self.number.to_bytes(self.number.bit_length() // 8 + 1, "big")
+        self.header = _der(0x30, _der(2, number) + _der(4, self.previous) + _der(4, self.data_hash))
+        self.hash = hashlib.sha256(self.header).digest()
+        self._only = _opened(self.data[0]) if len(self.data) == 1 else None
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -40,18 +57,6 @@ class Block:
             tuple(found.data.data),
             tuple(found.metadata.metadata),
         )
-
-    @cached_property
-    def header(self) -> bytes:
-        """The header as it is hashed and signed: number and both hashes in ASN.1."""
-        number = self.number.to_bytes(self.number.bit_length() // 8 + 1, "big")
-        fields = _der(2, number) + _der(4, self.previous) + _der(4, self.data_hash)
-        return _der(0x30, fields)
-
-    @cached_property
-    def hash(self) -> bytes:
-        """SHA-256 of the header: what the next block names, and what pins a channel for block 0."""
-        return hashlib.sha256(self.header).digest()
 
     @property
     def real_data_hash(self) -> bytes:
@@ -75,39 +80,41 @@ class Block:
     @property
     def last_config(self) -> int:
         """The number of the configuration block in force, as the orderers signed it."""
-        return int(self._said.last_config.index)
+        return int(self._metadata_value().last_config.index)
 
     @property
     def view(self) -> View:
         """The place in the order that a quorum of orderers signed."""
-        return View.from_bytes(self._said.consenter_metadata)
+        return View.from_bytes(self._metadata_value().consenter_metadata)
 
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
-        return self._config_envelope
+        only = self._only
+        return only.envelope if only is not None and only.channel.type == _CONFIG else None
 
-    @cached_property
-    def _config_envelope(self) -> Any | None:
-        if len(self.data) != 1:
-            return None
-        try:
-            envelope = parse(common.Envelope, self.data[0])
-            payload = parse(common.Payload, envelope.payload)
-            kind = parse(common.ChannelHeader, payload.header.channel_header).type
-        except MalformedError:
-            return None
-        return envelope if kind == common.CONFIG else None
+    @property
+    def forms(self) -> list[Form | InvalidError]:
+        """The form of each transaction, or why it has none."""
+        if self._forms is None:
+            self._forms = [_form(raw, self._only) for raw in self.data]
+        return self._forms
 
     def orderers(self, configuration: Configuration) -> list[Identity]:
         """Return the orderers that really signed this block."""
-        return signers(configuration.members, self._signed(configuration))
+        return signers(configuration.members, self.signed(configuration))
 
     def is_ordered(self, configuration: Configuration, found: Sequence[Identity]) -> bool:
         """Whether those who signed are those who may make blocks."""
         return configuration.policies.holds(BLOCK_VALIDATION, found)
 
-    def _signed(self, configuration: Configuration) -> list[Signed]:
-        metadata, header, found = self._signatures, self.header, []
+    def signed(self, configuration: Configuration) -> list[Signed]:
+        """Return the orderers' signatures on this block."""
+        if self._signed is None or self._signed[0] is not configuration:
+            self._signed = configuration, self._read_signed(configuration)
+        return self._signed[1]
+
+    def _read_signed(self, configuration: Configuration) -> list[Signed]:
+        metadata, header, found = self._signature_metadata(), self.header, []
         for item in metadata.signatures:
             by_number = item.identifier_header and not item.signature_header
             if configuration.ordering.is_bft and by_number:
@@ -121,15 +128,32 @@ class Block:
                 found.append(Signed(named, metadata.value + said + header, item.signature))
         return found
 
-    @cached_property
-    def _said(self) -> Any:
-        return parse(common.OrdererBlockMetadata, self._signatures.value)
+    def _metadata_value(self) -> Any:
+        """Return what the orderers signed besides the header."""
+        if self._said is None:
+            self._said = parse(common.OrdererBlockMetadata, self._signature_metadata().value)
+        return self._said
 
-    @cached_property
-    def _signatures(self) -> Any:
-        if len(self.metadata) <= SIGNATURES:
-            raise MalformedError("the block carries no signatures")
-        return parse(common.Metadata, self.metadata[SIGNATURES])
+    def _signature_metadata(self) -> Any:
+        if self._signatures is None:
+            if len(self.metadata) <= SIGNATURES:
+                raise MalformedError("the block carries no signatures")
+            self._signatures = parse(common.Metadata, self.metadata[SIGNATURES])
+        return self._signatures
+
+
+def _opened(raw: bytes) -> Opened | None:
+    try:
+        return open_envelope(raw)
+    except InvalidError:
+        return None
+
+
+def _form(raw: bytes, opened: Opened | None) -> Form | InvalidError:
+    try:
+        return Form.read(raw, opened)
+    except InvalidError as error:
+        return error
 
 
 def _der(tag: int, content: bytes) -> bytes:

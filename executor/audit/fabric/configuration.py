@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from executor.audit.fabric.certificates import fingerprint
+from executor.audit.fabric.form import Signed
 from executor.audit.fabric.messages import (
     MalformedError,
     common,
@@ -20,7 +21,7 @@ from executor.audit.fabric.messages import (
 )
 from executor.audit.fabric.orderers import Ordering
 from executor.audit.fabric.organisation import Members, Organisation
-from executor.audit.fabric.policy import MAX_DEPTH, Policies, Signed, signers
+from executor.audit.fabric.policy import MAX_DEPTH, Policies, signers
 
 ROOT = "Channel"
 BLOCK_VALIDATION = "/Channel/Orderer/BlockValidation"

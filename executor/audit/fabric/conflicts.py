@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Iterator
 
+from executor.audit.fabric.form import Verdict
 from executor.audit.fabric.messages import kvrwset
 from executor.audit.fabric.rwset import NamespaceSet, Range
 from executor.audit.fabric.state import Key, State, Update, Version
-from executor.audit.fabric.transaction import Verdict
 
 Found = Iterator[tuple[str, Version]]
 MIN_DEGREE = 2
@@ -24,9 +24,7 @@ def find_conflict(sets: list[NamespaceSet], state: State, updates: dict[Key, Upd
     return Verdict.VALID
 
 
-def _all_as_read(
-    reads: tuple[tuple[Key, Version | None], ...], state: State, updates: dict[Key, Update]
-) -> bool:
+def _all_as_read(reads: list[tuple[Key, Version | None]], state: State, updates: dict[Key, Update]) -> bool:
     return all(key not in updates and state.version(key) == version for key, version in reads)
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from executor.audit.fabric.configuration import Configuration
+from executor.audit.fabric.form import InvalidError, Verdict
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import (
     MalformedError,
@@ -24,7 +25,7 @@ from executor.audit.fabric.messages import (
 from executor.audit.fabric.policy import satisfies
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State
-from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict
+from executor.audit.fabric.transaction import Transaction
 
 LIFECYCLE = "_lifecycle"
 LIFECYCLE_POLICY = "/Channel/Application/LifecycleEndorsement"
@@ -104,12 +105,12 @@ class Endorsements:
     def check(self, found: Transaction, configuration: Configuration, block: BlockPolicies) -> None:
         """Return if every change is endorsed as its policies ask; raise with the verdict of a peer."""
         parts = {part.name: part for part in found.sets}
-        changed = [name for name, part in parts.items() if any(True for _ in part.changes)]
+        changed = [name for name, part in parts.items() if part.has_changes]
         for name in dict.fromkeys([found.chaincode, *changed]):
             default = self._policy_of(name, configuration)
             part = parts.get(name)
             self._check_part(name, part, default, found.endorsers, configuration, block)
-            if part is not None:
+            if part is not None and (part.metadata or part.hashed_metadata):
                 block.changed.update(change.key for change in (*part.metadata, *part.hashed_metadata))
 
     def _policy_of(self, name: str, configuration: Configuration) -> Check:

@@ -36,6 +36,8 @@ class Identity:
     certificate: x509.Certificate
     chain: tuple[x509.Certificate, ...] = field(repr=False)
     """From its issuer to the root."""
+    _foreseen: dict[bytes, tuple[bytes, bool]] = field(default_factory=dict, init=False, repr=False)
+    """By signature, what it is said to be over, and whether it is: checked ahead, each for one question."""
 
     @cached_property
     def key(self) -> tuple[str, bytes]:
@@ -87,6 +89,20 @@ class Identity:
 
     def signed(self, message: bytes, signature: bytes) -> bool:
         """Whether this key signed the message, with the lower of the two values of S."""
+        foreseen = self._foreseen.pop(signature, None)
+        if foreseen is not None and foreseen[0] == message:
+            return foreseen[1]
+        return self._has_signed(message, signature)
+
+    def foresee(self, message: bytes, signature: bytes) -> None:
+        """Check a signature now that will be asked for soon."""
+        self._foreseen[signature] = message, self._has_signed(message, signature)
+
+    def forget(self) -> None:
+        """Forget what was foreseen and not asked for."""
+        self._foreseen.clear()
+
+    def _has_signed(self, message: bytes, signature: bytes) -> bool:
         most = self._highest_s
         try:
             if most is None:

@@ -5,10 +5,10 @@ fills one place of a rule, as in Fabric.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from executor.audit.fabric.certificates import UntrustedError
+from executor.audit.fabric.form import Signed
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, parse, policies, principal
 from executor.audit.fabric.organisation import Members
@@ -17,15 +17,6 @@ MAX_DEPTH = 32
 MAX_KNOWN = 4096
 _ROLE = principal.MSPRole
 _KIND = principal.MSPPrincipal
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """One signature as it stands in a block: who is said to have signed what."""
-
-    identity: bytes
-    message: bytes
-    signature: bytes
 
 
 def signers(members: Members, found: Sequence[Signed]) -> list[Identity]:

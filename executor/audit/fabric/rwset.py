@@ -1,7 +1,6 @@
 """What a transaction read and wrote, as its endorsers signed it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from executor.audit.fabric.messages import kvrwset, parse, rwset
@@ -34,18 +33,22 @@ class Range(NamedTuple):
     """Fabric's RangeQueryInfo, which holds the reads or their hashes."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceSet:
+class NamespaceSet(NamedTuple):
     """The part of one chaincode."""
 
     name: str
-    reads: tuple[tuple[Key, Version | None], ...]
-    ranges: tuple[Range, ...]
-    hashed_reads: tuple[tuple[Key, Version | None], ...]
-    writes: tuple[Write, ...]
-    metadata: tuple[MetadataWrite, ...]
-    hashed_writes: tuple[Write, ...]
-    hashed_metadata: tuple[MetadataWrite, ...]
+    reads: list[tuple[Key, Version | None]]
+    ranges: list[Range]
+    hashed_reads: list[tuple[Key, Version | None]]
+    writes: list[Write]
+    metadata: list[MetadataWrite]
+    hashed_writes: list[Write]
+    hashed_metadata: list[MetadataWrite]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether it changes any key."""
+        return bool(self.writes or self.metadata or self.hashed_writes or self.hashed_metadata)
 
     @property
     def changes(self) -> Iterator[Key]:
@@ -70,23 +73,21 @@ class NamespaceSet:
         ]
         return cls(
             name,
-            tuple((Key(name, "", read.key), _version(read)) for read in public.reads),
-            tuple(_range(item) for item in public.range_queries_info),
-            tuple(
+            [(Key(name, "", read.key), _version(read)) for read in public.reads],
+            [_range(item) for item in public.range_queries_info],
+            [
                 (Key(name, part, read.key_hash), _version(read))
                 for part, inner in hashed
                 for read in inner.hashed_reads
-            ),
-            tuple(_write(name, write) for write in public.writes),
-            tuple(_metadata(Key(name, "", change.key), change) for change in public.metadata_writes),
-            tuple(
-                _hashed_write(name, part, write) for part, inner in hashed for write in inner.hashed_writes
-            ),
-            tuple(
+            ],
+            [_write(name, write) for write in public.writes],
+            [_metadata(Key(name, "", change.key), change) for change in public.metadata_writes],
+            [_hashed_write(name, part, write) for part, inner in hashed for write in inner.hashed_writes],
+            [
                 _metadata(Key(name, part, change.key_hash), change)
                 for part, inner in hashed
                 for change in inner.metadata_writes
-            ),
+            ],
         )
 
 

@@ -9,6 +9,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+WAITING = 1 << 16
+"""How many bytes of values wait until they are written to the file."""
+
 
 class Version(NamedTuple):
     """The transaction that wrote a key last."""
@@ -49,7 +52,9 @@ class State:
         self._entries: dict[Key, Entry] = {}
         self._names: dict[str, list[str]] = {}
         self._file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the state
-        self._end = 0
+        self._waiting = bytearray()
+        """The newest values, which are written to the file some at a time."""
+        self._written = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -68,8 +73,12 @@ class State:
         found = self._entries.get(key)
         if found is None:
             return None
-        self._file.seek(found.place[0])
-        return self._file.read(found.place[1])
+        offset, length = found.place
+        if offset >= self._written:
+            start = offset - self._written
+            return bytes(self._waiting[start : start + length])
+        self._file.seek(offset)
+        return self._file.read(length)
 
     def between(self, namespace: str, start: str, end: str) -> Iterator[str]:
         """Iterate over the public keys of a chaincode from `start` to before `end`, in order."""
@@ -99,10 +108,13 @@ class State:
         self._file.close()
 
     def _keep(self, value: bytes) -> tuple[int, int]:
-        self._file.seek(self._end)
-        self._file.write(value)
-        place = (self._end, len(value))
-        self._end += len(value)
+        place = (self._written + len(self._waiting), len(value))
+        self._waiting += value
+        if len(self._waiting) >= WAITING:
+            self._file.seek(self._written)
+            self._file.write(self._waiting)
+            self._written += len(self._waiting)
+            self._waiting.clear()
         return place
 
     def _remove(self, key: Key) -> None:

@@ -5,6 +5,7 @@ are computed here from what is signed, and compared.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,12 +13,14 @@ from executor.audit.fabric.block import Block
 from executor.audit.fabric.configuration import Configuration
 from executor.audit.fabric.conflicts import find_conflict
 from executor.audit.fabric.endorsement import LIFECYCLE, BlockPolicies, Endorsements
+from executor.audit.fabric.form import Form, InvalidError, Verdict
 from executor.audit.fabric.messages import MalformedError
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State, Update, Version
-from executor.audit.fabric.transaction import InvalidError, Transaction, Verdict, tx_id_of
+from executor.audit.fabric.transaction import Transaction, tx_id_of
 
 VALIDATION_PARAMETER = "VALIDATION_PARAMETER"
+_ID = re.compile("[0-9a-f]{64}").fullmatch
 
 
 @dataclass(slots=True)
@@ -59,7 +62,7 @@ class Validator:
         """
         policies, seen, found = BlockPolicies(), set[str](), list[Judged]()
         for index, raw in enumerate(block.data):
-            judged = self._judge(index, raw, configuration, policies)
+            judged = self._judge(index, raw, block.forms[index], configuration, policies)
             if judged.verdict is Verdict.VALID:
                 if judged.tx_id in seen:
                     judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands earlier in the block"
@@ -75,7 +78,7 @@ class Validator:
         """
         updates: dict[Key, Update] = {}
         for judged in found:
-            self._ids.add(bytes.fromhex(judged.tx_id) if _is_hex(judged.tx_id) else judged.tx_id.encode())
+            self._ids.add(bytes.fromhex(judged.tx_id) if _ID(judged.tx_id) else judged.tx_id.encode())
             if judged.transaction is None:
                 continue
             if judged.verdict is Verdict.VALID:
@@ -92,14 +95,23 @@ class Validator:
     def apply(self, number: int, flags: bytes, updates: dict[Key, Update]) -> None:
         """Make the block part of the state, and its commit hash the last one."""
         self.state.apply(updates)
-        if any(key.namespace == LIFECYCLE for key in updates):
+        if LIFECYCLE in {key.namespace for key in updates}:
             self.endorsements.definitions.forget()
         if number > 0:
             self.commit_hash = commit_hash(flags, updates, self.commit_hash)
 
-    def _judge(self, index: int, raw: bytes, configuration: Configuration, policies: BlockPolicies) -> Judged:
+    def _judge(
+        self,
+        index: int,
+        raw: bytes,
+        form: Form | InvalidError,
+        configuration: Configuration,
+        policies: BlockPolicies,
+    ) -> Judged:
         try:
-            found = Transaction.read(raw, configuration)
+            if isinstance(form, InvalidError):
+                raise form
+            found = Transaction.of(form, configuration)
         except InvalidError as error:
             return Judged(index, tx_id_of(raw), error.verdict, str(error), transaction=error.transaction)
         judged = Judged(index, found.tx_id, Verdict.VALID, transaction=found)
@@ -149,17 +161,17 @@ def commit_hash(flags: bytes, updates: dict[Key, Update], before: bytes) -> byte
 
 def _written(updates: dict[Key, Update]) -> Iterator[bytes]:
     """Write changes as Fabric does: by chaincode, public ones first, names only where they change."""
-    names = [key for key in updates if key.namespace]
+    found = [(*key[:2], _raw(key), update) for key, update in updates.items() if key.namespace]
+    found.sort(key=lambda item: item[:3])
     last: tuple[str, str] = ("", "")
-    for key in sorted(names, key=lambda key: (key.namespace, key.collection, _raw(key))):
-        update = updates[key]
+    for namespace, collection, raw, update in found:
         fields = b""
-        if key.namespace != last[0]:
-            fields += _field(1, key.namespace.encode())
-        if key.collection and (key.namespace, key.collection) != last:
-            fields += _field(2, key.collection.encode())
-        last = (key.namespace, key.collection)
-        fields += _field(3, _raw(key))
+        if namespace != last[0]:
+            fields += _field(1, namespace.encode())
+        if collection and (namespace, collection) != last:
+            fields += _field(2, collection.encode())
+        last = (namespace, collection)
+        fields += _field(3, raw)
         fields += b"\x20\x01" if update.value is None else _field(5, update.value)
         fields += _field(6, _height(update.version.block) + _height(update.version.tx))
         yield _field(1, fields)
@@ -170,7 +182,8 @@ def _raw(key: Key) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
+    size = len(content)
+    return bytes((number << 3 | 2, size) if size < 0x80 else (number << 3 | 2, *_varint(size))) + content
 
 
 def _varint(value: int) -> bytes:
@@ -184,7 +197,3 @@ def _varint(value: int) -> bytes:
 def _height(value: int) -> bytes:
     raw = value.to_bytes((value.bit_length() + 7) // 8, "big")
     return bytes((len(raw),)) + raw
-
-
-def _is_hex(text: str) -> bool:
-    return len(text) == 64 and set(text) <= set("0123456789abcdef")

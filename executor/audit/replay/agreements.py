@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from executor.audit.findings import Findings
 from executor.audit.replay.view import ORCHESTRATION, View, Written
-from protocol.agreement.course import Course
+from protocol.agreement.course import ChangeKind, Course
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -29,6 +29,7 @@ S = TypeVar("S", bound=StrEnum)
 SENTENCES = {
     "images": "each image version was registered once, and retired by the organisation that registered it",
     "agreements": "each process runs on the specification that its organisations accepted",
+    "steps": "each step that a coordinator opens was opened by it, in order, before any task of the step",
     "progress": "each node went from iteration to iteration, by completed tasks alone",
 }
 
@@ -128,11 +129,28 @@ def check_change(findings: Findings, view: View, item: Written) -> None:
     for organisation, by in record.agreed.items():
         agreed = by.tx in (act.tx for act in _agreements(view, record, organisation))
         findings.check("agreements", agreed, f"{organisation} did not agree to {key}", where)
+    if record.kind is ChangeKind.OPEN_STEP:
+        _check_step(findings, view, item, record)
+
+
+def _check_step(findings: Findings, view: View, item: Written, record: ChangeRecord) -> None:
+    """A step is opened by the coordinator of that moment, and none before its turn."""
+    process = view.before(keys.process(record.process), ProcessRecord)
+    upcoming = None if process is None else process.plan.next_step()
+    named = None if upcoming is None else ({"step": upcoming[0].name}, upcoming[1])
+    right = named == (record.subject, record.iteration)
+    findings.check("steps", right, f"{item.key} opens a step that is not next", view.where)
 
 
 def _agreements(view: View, record: ChangeRecord, organisation: str) -> Iterator[Provenance]:
     """Iterate over what an organisation wrote about a change."""
     process, subject = record.process, record.subject
+    if record.kind is ChangeKind.OPEN_STEP:
+        key, mark = keys.change(process, record.number), str(change_digest(record.change))
+        own = organisation == view.creator.organisation.msp_id
+        if own and view.has_mark(ORCHESTRATION, organisation, key, mark):
+            yield view.provenance
+        return
     if record.ask is not None:
         ask = view.find(keys.ask(process, record.asked, record.ask), AskRecord)
         if ask is not None and organisation == record.asked and ask.wanted == record.change:

@@ -10,12 +10,14 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.estimators import CreationRecord, EstimatorRecord, TakenRecord
 from protocol.ledger.tasks import Head, ResultRecord, ShareRecord, TaskRecord
+from protocol.task.output import check_output
 from protocol.task.result import TaskResult, ensemble_digest
 
 SENTENCES = {
     "results": "each result is, byte for byte, what the task's key signed",
     "slots read": "each result took only what neighbours had offered that node",
     "ensembles": "each ensemble comes from the one before, from FIT and from GET, and has the digest signed",
+    "outputs": "each step that does not learn left the ensembles alone and came to the output of its kind",
 }
 
 Members = dict[EstimatorId, Digest]
@@ -44,6 +46,7 @@ def check_result(findings: Findings, view: View, item: Written) -> None:
         findings.check("results", same, f"{key} is not what its task signed", where)
     taken = _check_slots(findings, view, item, record)
     _check_ensemble(findings, view, item, record, taken)
+    _check_output(findings, view, item, record)
 
 
 def check_creation(findings: Findings, view: View, item: Written) -> None:
@@ -88,6 +91,7 @@ def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:
             record.ensemble_digest,
             record.state,
             record.metrics,
+            record.output,
         )
     except AttestreeError:
         return None
@@ -127,13 +131,31 @@ def _check_ensemble(
     members = [(member.id, member.digest) for member in record.ensemble]
     same = ensemble_digest(members) == record.ensemble_digest
     findings.check("ensembles", same, f"{item.key} names another digest than its ensemble has", view.where)
-    agreed = plan.parameters(record.node, record.iteration).agreed
-    fits = len(members) <= agreed.n_max and len(record.created) == agreed.n_new
+    parameters = plan.parameters(record.node, record.iteration)
+    most = parameters.agreed.n_max if parameters.kind.learns else len(before)
+    fits = len(members) <= most and len(record.created) == parameters.agreed.n_new
     findings.check("ensembles", fits, f"{item.key} has more trees than agreed", view.where)
     for made in record.created:
         shared = _shared(view, record.process, made.id)
         what = f"{item.key} created {made.id} otherwise than it was shared"
         findings.check("ensembles", shared in (None, made.digest), what, view.where)
+
+
+def _check_output(findings: Findings, view: View, item: Written, record: ResultRecord) -> None:
+    """Check an output by the code of the ledger, and that nothing else came of its task."""
+    parameters = view.plan(record.process).parameters(record.node, record.iteration)
+    ids = [member.id for member in record.ensemble]
+    try:
+        check_output(record.output, parameters, record.node, ids)
+    except AttestreeError as error:
+        findings.check("outputs", False, f"{item.key}: {error.cause}", view.where)
+        return
+    if parameters.kind.learns:
+        return
+    before = last_ensemble(view, record.process, record.node)
+    same = {member.id: member.digest for member in record.ensemble} == before
+    alone = same and not record.created and not record.slots and record.share is None
+    findings.check("outputs", alone, f"{item.key} does not learn, and changed the ensemble", view.where)
 
 
 def _shared(view: View, process: str, estimator_id: EstimatorId) -> Digest | None:

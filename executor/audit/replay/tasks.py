@@ -1,6 +1,7 @@
 """Tasks: committed to before they ran, on what the process had agreed, signed by a key of their own."""
 
 from executor.audit.findings import Findings
+from executor.audit.replay.selection import last_ensemble
 from executor.audit.replay.view import View, Written
 from protocol.agreement.image import ImagePin
 from protocol.agreement.lifecycle import TASK, TaskState
@@ -57,6 +58,7 @@ def check_opening(
     attempt = 1 if before is None else before.attempt + 1
     findings.check("tasks", record.attempt == attempt, f"{key} is attempt {record.attempt}", where)
     plan = view.plan(record.process)
+    findings.check("steps", plan.is_open(record.iteration), f"{key} is of a step that was not open", where)
     planned = plan.image(record.iteration)
     registered = view.find(keys.image(planned.name, planned.version), ImageRecord)
     committed = ImagePin(opening.image_id, opening.manifest_digest)
@@ -70,6 +72,9 @@ def check_opening(
     head = view.find(keys.head(record.process, record.node), Head)
     state = None if head is None else head.state
     findings.check("task inputs", opening.state == state, f"{key} begins with another state", where)
+    if parameters.needs_estimators:
+        held = bool(last_ensemble(view, record.process, record.node))
+        findings.check("task inputs", held, f"{key} needs estimators, and the node had none", where)
     inputs = inputs_digest(record.id, opening)
     findings.check("task inputs", record.inputs_digest == inputs, f"{key} has another inputs digest", where)
     used = keys.taskkey(str(Digest.of(opening.public_key.raw)))

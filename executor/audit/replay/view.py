@@ -128,6 +128,8 @@ class View:
 
     def __init__(self, state: State, committed: Committed, cache: "RecordCache") -> None:
         self.committed = committed
+        self.where = str(committed.position)
+        """Its place, for findings."""
         self.written: dict[str, LedgerRecord] = {}
         self._state = state
         self._cache = cache
@@ -136,11 +138,6 @@ class View:
     def creator(self) -> Identity:
         """Who submitted it."""
         return self.committed.transaction.creator
-
-    @cached_property
-    def where(self) -> str:
-        """Its place, for findings."""
-        return str(self.committed.position)
 
     def add(self, key: str, record: LedgerRecord) -> None:
         """Note what the transaction wrote."""
@@ -203,7 +200,7 @@ class View:
     def provenance(self) -> Provenance:
         """Who did it and when, as the certificate and the header of the transaction say."""
         found = self.committed.transaction
-        time = "" if found.time is None else found.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+        time = "" if found.time is None else found.time.isoformat(timespec="microseconds")[:26] + "Z"
         return Provenance(
             found.creator.organisation.msp_id,
             found.creator.name[:64],

@@ -59,7 +59,8 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
     process = _running(view, record.process)
     progress, done = view.progress(process)
     nodes = _owed(progress, record, str(key.parts[1]))
-    findings.check("silence", record.nodes == nodes, f"{key} is about nodes that owe nothing", where)
+    owing = record.nodes == nodes and all(map(progress.plan.is_open, nodes.values()))
+    findings.check("silence", owing, f"{key} is about nodes that owe nothing", where)
     silence = Silence(process, progress.plan, done, record.organisation, nodes, record.whole)
     voter = record.by.organisation
     last = view.before(item.raw_key, AbsenceVote)

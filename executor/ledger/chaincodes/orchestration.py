@@ -109,6 +109,14 @@ class Orchestration(Proxy):
         """Vote to leave a silent organisation (MSP id) out."""
         return self._submit(AbsenceStatus, "LeaveOutOrganisation", process, organisation, reason)
 
+    def open_step(self, process: str, step: str) -> Submitted[ChangeRecord]:
+        """Open the next step, for the coordinator of the process."""
+        return self._submit(ChangeRecord, "OpenStep", process, step)
+
+    def replace_coordinator(self, process: str, organisation: str) -> Submitted[AskStatus]:
+        """Ask for another organisation (MSP id) to open the steps that are left."""
+        return self._submit(AskStatus, "ReplaceCoordinator", process, organisation)
+
     def agree(self, ask: AskStatus) -> Submitted[AskStatus]:
         """Agree to exactly the change that was read."""
         return self._submit(AskStatus, "Agree", ask.process, ask.asked, ask.number, ask.digest)

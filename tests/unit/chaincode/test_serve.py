@@ -108,6 +108,13 @@ def test_service_answers_its_check_serves_a_peer_and_stops_on_sigterm(settings, 
         assert peer.ended.wait(WAIT)
 
 
+def test_a_service_that_hears_several_signals_at_once_stops(settings):
+    with service(settings()) as running:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            running.send_signal(number)
+        assert running.wait(WAIT) == 0
+
+
 def test_check_notices_another_certificate(settings, tmp_path, authority, capsys):
     path = settings()
     with service(path):

@@ -126,14 +126,14 @@ def test_a_feature_schema_other_than_the_one_committed_to_is_refused(tmp_path):
     ("changes", "words"),
     [
         ({"surplus": 1}, "RECORD_FIELDS"),
-        ({"n_new": 0}, "PROCESS_VALUE"),
+        ({"n_new": -1}, "PROCESS_VALUE"),
         ({"n_share": 99}, "PROCESS_VALUE"),
         ({"limits": {"n_features": 0}}, "PROCESS_VALUE"),
         ({"options": {"rankign": "kernel"}}, "PARAMETER_RANGE"),
         ({"options": {"fit": "unknown"}}, "PARAMETER_RANGE"),
         ({"options": {"mu": ["0.0"], "sigma": ["1.0"]}}, "mu and sigma are given for 1 of 4"),
         ({"initial_model": {}}, "PROCESS_FIELDS"),
-        ({"kind": "single"}, "single step has no neighbours"),
+        ({"kind": "single"}, "only an iterative step has neighbours"),
     ],
 )
 def test_parameters_that_no_round_can_follow_are_refused(tmp_path, changes, words):

@@ -48,6 +48,32 @@ def test_the_same_packages_in_another_order_and_time_are_the_locked_ones(tmp_pat
     assert run(archive(tmp_path / "two.tar.gz", again, time=99), lock) == (0, [])
 
 
+@pytest.mark.parametrize("first", ["./usr/bin/program", "./usr/bin/other"])
+def test_which_of_two_names_of_a_file_is_the_link_does_not_matter(tmp_path: Path, first: str) -> None:
+    both = ("./usr/bin/program", "./usr/bin/other")
+    files = FILES | {"./var/lib/dpkg/info/one.list": "/bin/program\n/bin/other\n", both[1]: "program"}
+    _, printed = run(archive(tmp_path / "apart.tar.gz", files))
+    lock = tmp_path / "lock"
+    lock.write_text("\n".join(printed) + "\n")
+    with tarfile.open(tmp_path / "linked.tar", "w") as tar:
+        for name, text in files.items():
+            if name in both:
+                continue
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+        top = tarfile.TarInfo("./bin")
+        top.type, top.linkname = tarfile.SYMTYPE, "usr/bin"
+        tar.addfile(top)
+        whole = tarfile.TarInfo(first)
+        whole.size = len("program")
+        tar.addfile(whole, io.BytesIO(b"program"))
+        link = tarfile.TarInfo(both[1] if first == both[0] else both[0])
+        link.type, link.linkname = tarfile.LNKTYPE, first
+        tar.addfile(link)
+    assert run(tmp_path / "linked.tar", lock) == (0, [])
+
+
 @pytest.mark.parametrize("name", ["./usr/bin/program", "./usr/lib/libtwo.so"])
 def test_one_byte_of_a_package_is_another_base(tmp_path: Path, name: str) -> None:
     _, printed = run(archive(tmp_path / "one.tar.gz", FILES))

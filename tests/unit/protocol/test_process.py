@@ -300,7 +300,7 @@ def test_arbitrary_bytes_are_refused_by_code(raw):
 def test_the_documented_fields_are_those_of_the_code():
     text = (Path(__file__).parents[3] / "docs/formats/process-v2.md").read_text(encoding="utf-8")
     made = changed("change_quota", 3) | {"image_attestations": 1, "estimator_kind": "boosted"}
-    made |= {"model_access": "all", "model_licence": f"sha256:{'7' * 64}"}
+    made |= {"model_access": "all", "model_licence": f"sha256:{'7' * 64}", "coordinator": "Org1MSP"}
     record = Specification.from_dict(made).to_dict()
     for title, fields in (
         ("Specification", record),
@@ -313,7 +313,7 @@ def test_the_documented_fields_are_those_of_the_code():
 
 GOLDEN = [
     case
-    for file in ("process-v1.json", "process-v2.json")
+    for file in ("process-v1.json", "process-v2.json", "process-v2-steps.json")
     for case in json.loads((Path(__file__).parents[2] / "golden" / file).read_text("utf-8"))["specifications"]
 ]
 

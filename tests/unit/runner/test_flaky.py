@@ -12,11 +12,10 @@ from runner.selection import select
 E2E_FILE = "tests/e2e/test_doctor.py"
 # Tells by its exit code whether it was interrupted, and is ready to be once it has made the file.
 ENDING = """
-import pathlib, signal, sys, threading
-interrupted = threading.Event()
-signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+import pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 pathlib.Path(sys.argv[1]).touch()
-sys.exit(0 if interrupted.wait(float(sys.argv[2])) else 3)
+sys.exit(0 if signal.sigtimedwait([signal.SIGINT], float(sys.argv[2])) else 3)
 """
 
 

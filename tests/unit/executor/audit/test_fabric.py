@@ -12,12 +12,12 @@ from support.memory.blocks import authority
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.conflicts import Summary, find_conflict
+from executor.audit.fabric.form import Verdict
 from executor.audit.fabric.identity import ORDERS
 from executor.audit.fabric.organisation import Organisation
 from executor.audit.fabric.policy import satisfies
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State, Update, Version
-from executor.audit.fabric.transaction import Verdict
 
 ORG = "Org1MSP"
 
@@ -93,6 +93,21 @@ def test_a_signature_with_the_higher_s_is_no_signature():
     assert not found.signed(b"message", b"")
 
 
+def test_h20_a_signature_checked_ahead_counts_for_its_own_message_alone():
+    signer = authority(ORG).issue("peer", "peer")
+    member, signature = organisation().identify(signer.certificate), signer.sign(b"endorsed")
+    member.foresee(b"endorsed", signature)
+    assert not member.signed(b"another", signature)
+    assert member.signed(b"endorsed", signature)
+    member.foresee(b"another", signature)
+    assert not member.signed(b"another", signature)
+    member.foresee(b"another", signature)
+    assert member.signed(b"endorsed", signature)
+    member.foresee(b"endorsed", signature)
+    member.forget()
+    assert member.signed(b"endorsed", signature)
+
+
 def test_a_revocation_list_of_another_authority_revokes_nobody():
     member, stranger = authority(ORG).issue("peer", "peer"), authority("Org2MSP")
     foreign = stranger.revoke(member)
@@ -161,3 +176,15 @@ def test_the_hashes_of_a_range_are_those_of_its_reads():
         read = reads.kv_reads.add(key=name)
         read.version.block_num, read.version.tx_num = block, tx
     assert summary.close() == (1, [hashlib.sha256(reads.SerializeToString()).digest()])
+
+
+def test_values_of_a_state_are_read_back_whether_they_wait_or_are_written():
+    state, size = State(), 5000
+    for number in range(40):
+        value = bytes([number]) * size
+        state.apply({Key("image", "", f"k{number}"): Update(Version(number, 0), value, None)})
+        for earlier in (0, number // 2, number):
+            assert state.value(Key("image", "", f"k{earlier}")) == bytes([earlier]) * size
+    assert [value[:1] for _, _, value in state.items()] == sorted(
+        (bytes([number]) for number in range(40)), key=lambda raw: f"k{raw[0]}"
+    )

@@ -45,6 +45,25 @@ def test_h20_an_altered_block_ends_the_watch_at_once_with_exit_code_11(watch, re
     assert told[-1].number == number
 
 
+@pytest.mark.parametrize(
+    "part", [b"estimator", b"-----BEGIN CERTIFICATE", b'"tx":"', b"Org2MSP", b"0\x44\x02 "]
+)
+def test_h20_blocks_judged_one_by_one_and_many_ahead_have_the_same_faults(watch, recorder, part):
+    blocks = list(recorder.blocks)
+    for number in range(9, len(blocks), 7):
+        if part in blocks[number]:
+            blocks[number] = flipped(blocks[number], part, len(part))
+    for raw in blocks:
+        watch.take(raw)
+    ahead = Watch(watch.chain.anchor)
+    for block in ahead.chain.take_ahead(blocks):
+        for committed in block:
+            ahead._replay.take(committed)
+    assert watch.findings.failures
+    assert ahead.findings.failures == watch.findings.failures
+    assert ahead.findings.checked == watch.findings.checked
+
+
 def test_h18_another_chain_than_that_of_the_checkpoint_ends_the_watch(watch, recorder, tmp_path):
     follow(watch, iter(recorder.blocks[:9]), lambda judged: None)
     watch.keep(tmp_path / "checkpoint")

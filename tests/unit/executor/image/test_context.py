@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from executor.errors import UsageError
-from executor.image.context import Sources
+from executor.image.context import CHAINCODE, Sources
 
 BASE = ["sha256:base"]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -67,6 +68,12 @@ def test_a_change_of_any_source_is_another_key(tree: Path, name: str) -> None:
     before = Sources.find(tree).key(BASE)
     (tree / name).write_text("changed")
     assert Sources.find(tree).key(BASE) != before
+
+
+def test_the_chaincode_has_sources_and_a_key_of_its_own() -> None:
+    found = Sources.find(ROOT, CHAINCODE)
+    assert {name.split("/")[1] for name in found.files if "/" in name} == {"protocol", "chaincode"}
+    assert found.key(BASE) != Sources.find(ROOT).key(BASE)
 
 
 def test_another_base_is_another_key(tree: Path) -> None:

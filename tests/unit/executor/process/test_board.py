@@ -7,12 +7,13 @@ import pytest
 
 from executor.process.agreements import ask_text, subject_text
 from executor.process.board import Board, headline
-from executor.process.output import board_text
+from executor.process.output import board_text, steps_lines
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState, TaskState
+from protocol.agreement.step_kind import StepKind
 from protocol.digest import Digest
 from protocol.ledger.changes import AskStatus
-from protocol.ledger.processes import NodeProgress, ProcessStatus
+from protocol.ledger.processes import NodeProgress, ProcessStatus, StepPlace
 from protocol.ledger.tasks import TaskRecord
 
 NODES = {"node01": "Org1MSP", "node06": "Org2MSP", "node11": "Org3MSP"}
@@ -190,3 +191,35 @@ def test_the_table_and_the_changes_as_text() -> None:
 )
 def test_what_a_change_is_about(kind: ChangeKind, subject: dict[str, Any], text: str) -> None:
     assert subject_text(kind, subject) == text
+
+
+def test_steps_that_do_not_learn_are_called_by_their_kind() -> None:
+    begun = {"node01": task("node01", TaskState.OPEN)}
+    steps = [(StepKind.PREPARE, 0), (StepKind.ITERATIVE, 1), (StepKind.EVALUATE, 2)]
+    places = tuple(StepPlace(kind.value, kind, first, 1, opened=True) for kind, first in steps)
+    board = Board.of(replace(status(), steps=places), begun)
+    assert board.rows["node01"].action == "prepare"
+    assert board.apply("TaskCompleted", event("node01", "completed")) == "node01 iteration 0 prepare done"
+    assert board.apply("TaskOpened", event("node01", "open", 1)) == "node01 iteration 1 FIT begins"
+    assert board.apply("TaskOpened", event("node01", "open", 2)) == "node01 iteration 2 evaluate begins"
+    assert board.rows["node01"].action == "evaluate"
+
+
+def test_a_step_that_the_coordinator_opened_is_said_to_be_open() -> None:
+    named = {"process": "p", "asked": "Org1MSP", "organisation": "Org1MSP", "number": 0}
+    said = Board.of(status(), {}).apply(
+        "ProcessChanged", {**named, "kind": "open-step", "iteration": 1, "holds": True}
+    )
+    assert said == "Org1MSP opened the step that begins with iteration 1"
+
+
+def test_status_says_what_the_coordinator_has_yet_to_open() -> None:
+    steps = tuple(
+        StepPlace(name, StepKind.SINGLE, first, 1, opened=first == 0)
+        for first, name in enumerate(("a", "b", "c"))
+    )
+    central = replace(status(), steps=steps, coordinator="Org2MSP")
+    assert list(steps_lines(central)) == ["Org2MSP coordinates and has yet to open b, c"]
+    opened = replace(central, steps=tuple(replace(step, opened=True) for step in steps))
+    assert list(steps_lines(opened)) == ["Org2MSP coordinates and has opened every step"]
+    assert list(steps_lines(status())) == []

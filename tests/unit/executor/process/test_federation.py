@@ -307,7 +307,8 @@ def test_the_schema_is_a_schema() -> None:
 
 def test_the_schema_knows_the_options_of_the_learner() -> None:
     found = schema()["$defs"]["options"]["properties"]
-    assert set(found) == set(to_options(replace(Defaults, fit=FitOptions("boosted"))))
+    every = to_options(replace(Defaults, fit=FitOptions("boosted"), held_out=0.25))
+    assert set(found) == {*every, "ranges"}
     assert found["fit"]["enum"] == list(WAYS)
     assert found["ranking"]["enum"] == list(RANKINGS)
 
@@ -343,3 +344,60 @@ def test_every_field_is_in_the_documentation() -> None:
 def test_specification_of_the_file_is_what_the_ledger_parses() -> None:
     made = federation().specification
     assert Specification.from_bytes(made.to_bytes()).digest == made.digest
+
+
+# --- steps that do not learn ---
+
+COMPOSITE = (EXAMPLE.parent / "composite.yaml").read_text("utf-8")
+
+
+def composite(tmp_path: Path, *changes: tuple[str, str]) -> Specification:
+    text = COMPOSITE
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    file = tmp_path / "composite.yaml"
+    file.write_text(text, "utf-8")
+    return load(file).specification
+
+
+def test_the_composite_example_prepares_learns_and_evaluates(tmp_path: Path) -> None:
+    prepare, learn, evaluate = composite(tmp_path).steps
+    assert [step.kind.value for step in (prepare, learn, evaluate)] == ["prepare", "iterative", "evaluate"]
+    assert [step.iterations for step in (prepare, learn, evaluate)] == [1, 3, 1]
+    assert (evaluate.parameters.n_new, evaluate.parameters.n_share) == (0, 0)
+    ranges = prepare.parameters.options["ranges"]
+    assert isinstance(ranges, list)
+    assert (ranges[0], ranges[1], ranges[13], ranges[28]) == (
+        ["-100.0", "100.0"],
+        None,
+        ["-50.0", "50.0"],
+        ["0.0", "30000.0"],
+    )
+    assert set(prepare.parameters.options) == {"ranges"}
+    assert learn.parameters.options["held_out"] == evaluate.parameters.options["held_out"] == "0.25"
+
+
+def test_a_prepare_step_without_ranges_holds_rows_against_the_schema_alone(tmp_path: Path) -> None:
+    start, end = COMPOSITE.index("      options:\n        ranges"), COMPOSITE.index("  - name: learn")
+    made = composite(tmp_path, (COMPOSITE[start:end], ""))
+    assert made.steps[0].parameters.options == {"ranges": [None] * 29}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("V14: [-50, 50]", "V99: [-50, 50]", "names 'V99', which is not a feature"),
+        ("V14: [-50, 50]", "V14: [50, -50]", "range 13 begins at 50.0 and ends at -50.0"),
+        ("V14: [-50, 50]", "V14: [-50]", "needs 2 at least"),
+        ("ranges:", "fit: plain\n        ranges:", "no option 'fit'"),
+        ("held_out: 0.25 #", "held_out: 0.5 #", "hold out other parts"),
+        ("held_out: 0.25 #", "held_out: 2 #", "held_out"),
+        ("n_new: 10 #", "n_new: 0 #", "has no estimators by step learn"),
+    ],
+)
+def test_c9_steps_of_a_file_that_contradict_their_kind(
+    tmp_path: Path, before: str, after: str, words: str
+) -> None:
+    with pytest.raises(FederationError, match=words):
+        composite(tmp_path, (before, after))
