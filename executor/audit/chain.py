@@ -117,14 +117,13 @@ class Chain:
         seen: set[Identity] = set()
         if self._configuration is None or (self.resumed and self.height < self.resumed.marks.height):
             return seen
-        members = self._configuration.members
-        for signed in _signatures(blocks, self._configuration):
-            try:
-                identity = members.identify(signed.identity)
-            except UntrustedError:
-                continue
-            identity.foresee(signed.message, signed.signature)
-            seen.add(identity)
+        identify = self._configuration.members.identify
+        for block in blocks:
+            for named, message, signature in _signatures(block, self._configuration):
+                with suppress(UntrustedError):
+                    identity = identify(named)
+                    identity.foresee(message, signature)
+                    seen.add(identity)
         return seen
 
     def _take(self, block: Block | MalformedError) -> Iterator[Committed]:
@@ -299,13 +298,14 @@ def _read(raw: bytes) -> Block | MalformedError:
         return error
 
 
-def _signatures(blocks: Sequence[Block | MalformedError], configuration: Configuration) -> Iterator[Signed]:
-    """Iterate over what can be read of the signatures in blocks: the orderers', creators' and endorsers'."""
-    for block in blocks:
-        if isinstance(block, MalformedError):
-            continue
-        with suppress(MalformedError):
-            yield from block.signed(configuration)
-        for form in block.forms:
-            if not isinstance(form, InvalidError):
-                yield from form.signatures
+def _signatures(block: Block | MalformedError, configuration: Configuration) -> list[Signed]:
+    """Return what can be read of the signatures in a block: the orderers', creators' and endorsers'."""
+    found: list[Signed] = []
+    if isinstance(block, MalformedError):
+        return found
+    with suppress(MalformedError):
+        found += block.signed(configuration)
+    for form in block.forms:
+        if not isinstance(form, InvalidError):
+            found += (form.created, *form.endorsed)
+    return found

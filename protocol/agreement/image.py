@@ -65,7 +65,10 @@ class Image:
     def from_dict(cls, record: Any) -> Self:
         """Read the fields back from the ledger's record."""
         found = Fields(record, "an image", _NEEDED)
-        return cls.parse(**{name: found.text(name) for name in _FIELDS})
+        name, version, manifest_digest, image_id, repository, description = map(found.text, _FIELDS)
+        return cls(
+            name, version, Digest.parse(manifest_digest), Digest.parse(image_id), repository, description
+        )
 
     def check_registrable(self) -> None:
         """Return if what is registered can be an image; what is on a ledger already is read as it is."""

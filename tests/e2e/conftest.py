@@ -4,12 +4,13 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.launching import learner_image, published, write_rows
 from support.network import done
-from support.second_engine import choose
+from support.second_engine import choose, chosen_engines
 
 from executor.engine import engine
 from protocol.digest import Digest
@@ -39,6 +40,14 @@ LONGEST_FIRST = (
     "test_process_commands",
     "test_sandbox_profile",
 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker which engines its tests are about; all of them must collect the same tests."""
+    if not hasattr(node.config, "second_engines"):
+        node.config.second_engines = chosen_engines(str(node.config.getoption("--engines")))
+    node.workerinput["engines"] = list(node.config.second_engines)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

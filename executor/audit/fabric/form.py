@@ -4,7 +4,6 @@
 """
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -108,12 +107,6 @@ class Form:
         except InvalidError as error:
             found.fault = error
         return found
-
-    @property
-    def signatures(self) -> Iterator[Signed]:
-        """Every signature on it."""
-        yield self.created
-        yield from self.endorsed
 
     def _read_call(self, payload: Any, channel: Any, signature: Any) -> None:
         if channel.type != common.ENDORSER_TRANSACTION:

@@ -128,11 +128,16 @@ class Validator:
 
     def _write(self, sets: list[NamespaceSet], version: Version, updates: dict[Key, Update]) -> None:
         for part in sets:
+            written = dict((*part.writes, *part.hashed_writes))
+            if not part.metadata and not part.hashed_metadata:
+                for key, value in written.items():
+                    kept = None if value is None else self._policy(key, updates)
+                    updates[key] = Update(version, value, kept)
+                continue
             policies = {
                 change.key: (change.entries or {}).get(VALIDATION_PARAMETER)
                 for change in (*part.metadata, *part.hashed_metadata)
             }
-            written = {write.key: write.value for write in (*part.writes, *part.hashed_writes)}
             for key in {**written, **policies}:
                 value = written[key] if key in written else self._value(key, updates)
                 if key not in written and value is None:
@@ -173,7 +178,8 @@ def _written(updates: dict[Key, Update]) -> Iterator[bytes]:
         last = (namespace, collection)
         fields += _field(3, raw)
         fields += b"\x20\x01" if update.value is None else _field(5, update.value)
-        fields += _field(6, _height(update.version.block) + _height(update.version.tx))
+        block, tx = update.version
+        fields += _field(6, _height(block) + _height(tx))
         yield _field(1, fields)
 
 

@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from itertools import repeat
 from types import NoneType
-from typing import Any
+from typing import Any, get_type_hints
 
 from executor.audit.chain import Committed
 from executor.audit.fabric.state import State
@@ -172,4 +173,10 @@ _PLAIN = frozenset((str, int, bool, NoneType, Digest))
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(part.name for part in fields(kind))
+    """The parts of a class of records that may mention somebody."""
+    hints = get_type_hints(kind)
+    return tuple(part.name for part in fields(kind) if not _is_plain(hints[part.name]))
+
+
+def _is_plain(hint: Any) -> bool:
+    return hint in _PLAIN or (isinstance(hint, type) and issubclass(hint, StrEnum))

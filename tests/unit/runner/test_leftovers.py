@@ -29,6 +29,12 @@ def test_the_name_of_a_users_network_is_refused(name: str, monkeypatch: pytest.M
         surroundings.check_names()
 
 
+def test_a_consensus_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surroundings, "CONSENSUS", "solo")
+    with pytest.raises(RefusedError, match="raft or bft"):
+        surroundings.check_names()
+
+
 def test_a_process_of_a_dead_run_is_ended_by_its_mark() -> None:
     mark = f"unit test {os.getpid()}"
     command = [sys.executable, "-c", "print('up', flush=True); import time; time.sleep(600)"]
