@@ -46,6 +46,14 @@ class LocalFederation:
             _answer("audit", "process", process, "--organisation", self.organisations[-1])["verified"]
         )
 
+    def audit_channel(self, process: str) -> bool:
+        """Have the last organisation's auditor export the channel, and check all of it without a network."""
+        file = str(self.folder / "channel.tar")
+        made = _answer(
+            "audit", "export", file, "--process", process, "--organisation", self.organisations[-1]
+        )
+        return bool(_answer("audit", "verify", file, "--genesis", str(made["genesis"]))["verified"])
+
     def agree(self, content: Mapping[str, Any], say: Say) -> Specification:
         """Propose, accept and start what a federation file has; what is done already is left alone."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from executor.engine import engine
-from executor.experiment.files import write_split
+from executor.experiment.files import IMBALANCE, write_split
 from executor.experiment.history import ChainRun
 from executor.experiment.launches import Launches
 from executor.experiment.local_federation import SCIENTIST, LocalFederation
@@ -57,7 +57,7 @@ class MovingRun:
     again: int = 0
     """How many tasks were begun more than once."""
     differences: list[tuple[str, str, int]] = field(default_factory=list)
-    audited: dict[str, bool] = field(default_factory=dict)
+    audited: bool = False
     seconds: float = 0.0
 
     @property
@@ -76,7 +76,7 @@ class MovingFederation:
         self.name = f"moving-{run}"
         folder = network.state / "moving" / self.name
         table = synthetic(rows=ROWS_PER_NODE * nodes, features=FEATURES, anomalous=ANOMALOUS)
-        parts = split(table, nodes, PAPER_SEED)
+        parts = split(table, nodes, PAPER_SEED, IMBALANCE)
         named = zip(parts.nodes, self.owners, strict=True)
         self.split = replace(parts, nodes=tuple(replace(part, name=name) for part, name in named))
         wanted = {"source": table.source, "nodes": list(self.owners), "seed": PAPER_SEED}
@@ -104,10 +104,11 @@ class MovingFederation:
         together = {self.nodes_of(first)[0], self.nodes_of(second)[0]}
         waiting = self._agree("waiting", image, together, topology="full", iterations=2)
         self._to_the_end(roaming, waiting, (first, second))
-        warm = self._agree(
-            "warm", image, together, topology="ring", iterations=1, initial_model=self._model(roaming)
-        )
-        self._launch(warm, (first, second))
+        model, one = self._model(roaming), {self.nodes_of(first)[0]}
+        warm = self._agree("warm", image, one, topology="disconnected", iterations=1, initial_model=model)
+        with Launches(self.network, self.federation.folder) as launches:
+            self._start(launches, first, warm, "--all-local", "--until-complete")
+            launches.wait(self._hear)
         self._judge()
         self.run.seconds = time.monotonic() - began
         return self.run
@@ -204,12 +205,6 @@ class MovingFederation:
                 self._start(launches, organisation, waiting, "--all-local", "--until-complete")
             launches.wait(hear)
 
-    def _launch(self, process: str, organisations: tuple[str, ...]) -> None:
-        with Launches(self.network, self.federation.folder) as launches:
-            for organisation in organisations:
-                self._start(launches, organisation, process, "--all-local", "--until-complete")
-            launches.wait(self._hear)
-
     def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> None:
         launches.start(organisation, process, *options, "--data", f"{self.data}/{{node}}.csv")
 
@@ -223,7 +218,7 @@ class MovingFederation:
             return {"process": process, "node": node, "digest": str(ledger.models.get(process, node).digest)}
 
     def _judge(self) -> None:
-        """Run each process again in memory and compare; then have an auditor check them."""
+        """Run each process again in memory and compare; then have an auditor check the whole channel."""
         auditor = self.federation.organisations[0]
         for role, process in self.run.processes.items():
             with self.federation.ledger(auditor, "auditor") as ledger:
@@ -233,7 +228,7 @@ class MovingFederation:
             self.run.differences += [(role, node, iteration) for node, iteration in found]
             self.run.results[role] = len(chain.results)
             self.run.again += sum(task.attempt > 1 for task in tasks)
-            self.run.audited[role] = self.federation.audit(process)
+        self.run.audited = self.federation.audit_channel(next(iter(self.run.processes.values())))
 
     def _initial(self, chain: ChainRun) -> Ensemble:
         initial = chain.specification.initial_model

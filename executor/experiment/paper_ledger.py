@@ -5,7 +5,8 @@
 3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
 4. Models are read from the chain, and measured as the paper does.
 
-A process has its name from what it depends on, so that an interrupted run goes on where it was.
+A process has its name from what it depends on, the image included, so that an interrupted run goes on where
+it was, and another learner begins anew.
 """
 
 import time
@@ -183,7 +184,7 @@ class PaperOnLedger:
         """Return the federation file of one topology."""
         parameters = self.engine.parameters(case.variant)
         return {
-            "process": f"{self.name}-{case.topology}",
+            "process": f"{self.name}-{image[-6:]}-{case.topology}",
             "description": f"The paper's experiment, {case.topology}",
             "nodes": self.owners,
             "topology": case.topology,

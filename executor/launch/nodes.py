@@ -208,7 +208,7 @@ def _run(
         report.tasks.append(_run_one(session, settings, report, task, dataset, account))
         account.done(report.tasks[-1])
         with report.parts.timed(Part.READING):
-            task = find_next_task(session)
+            task = find_next_task(session, task)
     if task is None:
         with report.parts.timed(Part.COMMITS):
             report.finished = finish(session, tell, for_silent=settings.for_silent)
