@@ -7,6 +7,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import bench
 from bench.report import Report
@@ -27,11 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md as it is")
     parser.add_argument("--data", type=Path, help="a data file, for benchmarks that can use a real one")
     parser.add_argument("--quick", action="store_true", help="a small instance, which is not written down")
+    parser.add_argument(
+        "--sizes",
+        type=_sizes,
+        help="numbers of nodes, as 4,8, for benchmarks that grow with them",
+    )
     asked = parser.parse_args(arguments)
     measure = importlib.import_module(f"bench.{asked.name}").measure
     if asked.quick and "quick" not in inspect.signature(measure).parameters:
         parser.error(f"{asked.name} has no small instance")
-    report = _run(measure, {"data": asked.data, **({"quick": True} if asked.quick else {})})
+    report = _run(measure, {"data": asked.data, "sizes": asked.sizes, "quick": asked.quick or None})
     if not asked.no_write and not asked.quick:
         report.write_section(PAGE, asked.name)
     print(report.to_json() if asked.json else report.to_markdown())
@@ -41,9 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if asked.check and not report.met else 0
 
 
-def _run(measure: Callable[..., Report], options: dict[str, object]) -> Report:
-    taken = inspect.signature(measure).parameters
-    return measure(**{name: value for name, value in options.items() if name in taken})
+def _run(measure: Callable[..., Report], given: dict[str, Any]) -> Report:
+    """Measure with the options that a benchmark has; one that was not given is as the benchmark has it."""
+    known = inspect.signature(measure).parameters
+    return measure(**{name: value for name, value in given.items() if name in known and value is not None})
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in text.split(","))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from typing import Any, Self
 import docker
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT, PORTS = "attestree-bench", "37"
+PROJECT = os.environ.get("ATTESTREE_BENCH_PROJECT", "attestree-bench")
+PORTS = os.environ.get("ATTESTREE_BENCH_PORTS", "37")
 NODES = {"org1": "node01", "org2": "node06", "org3": "node11", "org4": "node16"}
 IMAGE = "attestree/learner"
 SECONDS = 1800

@@ -193,6 +193,7 @@ SANDBOX: Rows = {
     "SANDBOX_UNSUPPORTED": {
         "": "Use an engine with the default seccomp profile and all cgroup controllers (docs/sandbox.md).",
         "warning": "Use an engine that enforces every limit (docs/sandbox.md).",
+        "engine": "Install Docker in this system, and let DOCKER_HOST lead to it (docs/sandbox.md).",
     },
 }
 

@@ -7,14 +7,16 @@ first split was seen when the settings of the defence were chosen.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from experiments.claims import Goal, at_least, at_most
 from experiments.data import DataTable
 from experiments.engine import Advance, Case, Engine
-from experiments.metrics import METRICS, RunOutcome
-from experiments.split import Split, split
+from experiments.kept import NOTHING, Kept
+from experiments.metrics import METRICS
+from experiments.split import split
 from experiments.variants import Variant
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
@@ -58,6 +60,11 @@ class Scene:
         return Case(
             Variant(self.defence, DEFENCES[self.defence]), self.topology, kind, self.hostile, iterations
         )
+
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        return f"{self.attack}-{len(self.hostile)}-of-{self.nodes}-{self.topology}-{self.defence}"
 
     @property
     def honest(self) -> list[int]:
@@ -208,33 +215,49 @@ def run_adversary(
     quick: bool = False,
     splits: Sequence[int] = SPLITS,
     jobs: int = 1,
+    kept: Kept = NOTHING,
 ) -> AdversaryResult:
     """Run every scene on every split and seed; FIT once for each."""
     result = AdversaryResult()
     wanted = scenes(quick=quick)
     for seed, part in itertools.product(range(seeds), splits):
-        found: dict[Scene, np.ndarray] = {}
-        for nodes in sorted({scene.nodes for scene in wanted}, reverse=True):
-            engine = _engine(split(table, nodes, part), seed, [s for s in wanted if s.nodes == nodes], jobs)
-            for scene in wanted:
-                if scene.nodes == nodes:
-                    found[scene] = _measured(engine.run(scene.case(), train=False, keep=False))
-                    advance(f"split {part}, seed {seed}")
-        result.runs[part, seed] = {scene: found[scene] for scene in wanted}
+        stage = Stage(table, part, seed, wanted, jobs, kept)
+        found = result.runs[part, seed] = {}
+        for scene in wanted:
+            found[scene] = stage.measured(scene)
+            advance(f"split {part}, seed {seed}")
     return result
+
+
+@dataclass
+class Stage:
+    """One split and seed, on which scenes are measured; FIT once for all of equally many nodes."""
+
+    table: DataTable
+    part: int
+    seed: int
+    wanted: Sequence[Scene]
+    jobs: int = 1
+    kept: Kept = NOTHING
+    engines: dict[int, Engine] = field(default_factory=dict)
+
+    def measured(self, scene: Scene) -> np.ndarray:
+        """The metrics of every node in a scene, measured now or before."""
+        name = f"robust-split{self.part}-seed{self.seed}-{scene.name}"
+        return self.kept.measured(name, f"{DEFENCES[scene.defence]}", partial(self._run, scene))
+
+    def _run(self, scene: Scene) -> np.ndarray:
+        return self._engine(scene.nodes).run(scene.case(), train=False, keep=False).test
+
+    def _engine(self, nodes: int) -> Engine:
+        if nodes not in self.engines:
+            engine = Engine(split(self.table, nodes, self.part), self.seed, FitCache())
+            cases = [scene.case() for scene in self.wanted if scene.nodes == nodes]
+            engine.cache.prepare(engine.fit_jobs(cases), self.jobs)
+            self.engines[nodes] = engine
+        return self.engines[nodes]
 
 
 def pieces(seeds: int, splits: int, *, quick: bool) -> int:
     """How often `run_adversary` will advance."""
     return seeds * splits * len(scenes(quick=quick))
-
-
-def _engine(parts: Split, seed: int, wanted: Sequence[Scene], jobs: int) -> Engine:
-    cache = FitCache()
-    engine = Engine(parts, seed, cache)
-    cache.prepare(engine.fit_jobs([scene.case() for scene in wanted]), jobs)
-    return engine
-
-
-def _measured(outcome: RunOutcome) -> np.ndarray:
-    return outcome.test

@@ -39,7 +39,7 @@ class DriftEngine:
         self.cache = FitCache()
         self.tests = TreeScores(split.test.X)
         self.organisations = dealt(tuple(split.nodes), ORGANISATIONS)
-        checked: Checked = {}
+        checked = Checked()
         if parameters.home_check is not None:
             check = RememberedCheck.of(parameters.home_check, checked)
             parameters = replace(parameters, home_check=check)

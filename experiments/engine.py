@@ -60,7 +60,7 @@ class Engine:
         self.rows = {node.name: Rows.of(node.X, node.y) for node in split.nodes}
         self.tests = TreeScores(split.X_test)
         self.scale = scale(split)
-        self.checked: Checked = {}
+        self.checked = Checked()
 
     def run(self, case: Case, *, train: bool = True, keep: bool = True) -> RunOutcome:
         """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""

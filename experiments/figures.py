@@ -12,6 +12,7 @@ from experiments.metrics import PAPER_METRICS, TITLES, Runs, gains, origin_share
 
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in print by lightness.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#7F7F7F"
+PALETTE = ("#56B4E9", "#CC79A7", "#F0E442", BLUE, ORANGE, "#D55E00", GREEN, "#999999")
 TOPOLOGIES = {"ring": ("Pairwise (ring)", ORANGE), "full": ("Fully connected", BLUE)}
 STYLE: Any = {  # matplotlib types its keys one by one
     "font.size": 9,
@@ -108,6 +109,23 @@ def origin_maps(runs: dict[str, Runs], base: Path) -> list[Path]:
         bar = figure.colorbar(image, ax=list(axes), fraction=0.025, pad=0.015)
         bar.set_ticks([0, 1, 5, 10, 25, 50, 100], labels=["0", "1", "5", "10", "25", "50", "100"])
         bar.set_label("% of the holder's trees")
+        return _save(figure, base)
+
+
+def stacked_parts(parts: dict[str, float], beside: dict[str, float], base: Path) -> list[Path]:
+    """One bar of parts that add up, and single bars beside it, in seconds."""
+    with mpl.rc_context(STYLE):
+        figure, axis = _figure(7.6, 2.2)
+        start = 0.0
+        for place, (name, seconds) in enumerate(parts.items()):
+            colour = PALETTE[place % len(PALETTE)]
+            axis.barh(["ledger"], seconds, left=start, color=colour, edgecolor="white", lw=0.5, label=name)
+            start += seconds
+        for name, seconds in beside.items():
+            axis.barh([name], seconds, color=GREY)
+        axis.set_xlabel("seconds")
+        axis.grid(axis="x", lw=0.4, alpha=0.5)
+        _legend(figure, axis)
         return _save(figure, base)
 
 

@@ -6,8 +6,9 @@ the window that is reported had no part in them.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from experiments.claims import Goal, at_least, at_most
 from experiments.data import Floats
 from experiments.drift import DriftCase, DriftEngine
 from experiments.engine import Advance
+from experiments.kept import NOTHING, Kept
 from experiments.windows import WindowedSplit
 from learning.fit_options import FitOptions
 from learning.parameters import Parameters
@@ -138,18 +140,21 @@ def run_ieee(
     quick: bool = False,
     jobs: int = 1,
     kinds: Mapping[str, Parameters] = KINDS,
+    kept: Kept = NOTHING,
 ) -> IeeeResult:
     """Run every federation of every kind and seed, and the pooled bound."""
     result = IeeeResult(split, tuple(seeds), tuple(kinds), quick)
-    for kind, seed in itertools.product(kinds, seeds):
+    for seed, kind in itertools.product(seeds, kinds):
         engine = DriftEngine(split, seed, kinds[kind], jobs)
-        for way, values in _outcomes(engine, quick=quick):
+        for way, measure in _ways(engine, quick=quick):
+            settings = f"{kinds[kind]} {split.sizes()} {HOSTILE}"
+            values = kept.measured(f"ieee-{kind}-{way}-seed{seed}", settings, measure)
             result.runs.setdefault((kind, way), []).append(values)
             advance(f"{kind}, {way}, seed {seed}")
     return result
 
 
-def _outcomes(engine: DriftEngine, *, quick: bool) -> Iterator[tuple[str, Floats]]:
+def _ways(engine: DriftEngine, *, quick: bool) -> Iterator[tuple[str, Callable[[], Floats]]]:
     for way, case in cases(quick=quick).items():
-        yield way, engine.run(case)
-    yield POOLED, engine.pooled()
+        yield way, partial(engine.run, case)
+    yield POOLED, engine.pooled

@@ -14,7 +14,17 @@ HEAD = """# Results
 Written by `scripts/results`, which runs the experiments; edits by hand are lost.
 [experiments.md](experiments.md) says how to run them and what the words mean.
 """
-ORDER = ("paper", "paper-regressor", "robust", "methods", "fit", "privacy", "ieee-cis", "shuttle")
+ORDER = (
+    "paper",
+    "paper-regressor",
+    "paper-ledger",
+    "robust",
+    "methods",
+    "fit",
+    "privacy",
+    "ieee-cis",
+    "shuttle",
+)
 
 
 @dataclass(frozen=True)

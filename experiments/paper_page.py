@@ -66,7 +66,7 @@ def paper_json(result: PaperResult) -> dict[str, object]:
 def write_paper(result: PaperResult, out: Path | None = None, docs: Path | None = None) -> None:
     """CSV, figures and a page into `out`; the page's part and its figures into `docs`."""
     if out is not None:
-        _write_tables(result, out)
+        write_tables(result, out)
         _draw(result, out / pages.FIGURES)
         (out / "paper.md").write_text(_section(result), encoding="utf-8")
     if docs is not None:
@@ -97,7 +97,8 @@ def _draw(result: PaperResult, directory: Path) -> None:
     figures.origin_maps(result.paper, directory / f"{base}-origins")
 
 
-def _write_tables(result: PaperResult, out: Path) -> None:
+def write_tables(result: PaperResult, out: Path) -> None:
+    """Write every node's metrics, the gains and the origins of the trees as CSV."""
     runs = result.paper
     write_csv(
         out / "nodes.csv",

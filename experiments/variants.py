@@ -14,6 +14,7 @@ from learning.fit_options import FitOptions
 from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.predict import Predictor
+from learning.reach import OwnFit, Reach
 from learning.robust import HomeBehaviour, HomeCheck
 from learning.rows import Rows
 from protocol.defence import vote_weights
@@ -104,26 +105,38 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     return float((levels.values[best] + lower) / 2)
 
 
-Checked = dict[tuple[bytes, Content], HomeBehaviour]
+@dataclass
+class Checked:
+    """What is known of trees on a node's rows, and of what its own estimators reach."""
+
+    trees: dict[tuple[bytes, Content], HomeBehaviour] = field(default_factory=dict)
+    own: dict[tuple[bytes, OwnFit], Reach | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RememberedCheck(HomeCheck):
     """The home check, which tries a tree on a node's rows once, however often the tree is offered."""
 
-    checked: Checked = field(default_factory=dict, compare=False)
+    checked: Checked = field(default_factory=Checked, compare=False)
 
     @classmethod
     def of(cls, check: HomeCheck, checked: Checked) -> Self:
         """The same rule with a memory."""
-        return cls(check.max_alarms, check.min_found, check.enough_anomalies, checked)
+        return cls(check.max_alarms, check.min_found, check.enough_anomalies, check.of_own, checked)
 
     def behaviour(self, tree: Content, rows: Rows) -> HomeBehaviour:
         """Try the tree on the rows, or remember."""
         key = (rows.digest, tree)
-        if key not in self.checked:
-            self.checked[key] = super().behaviour(tree, rows)
-        return self.checked[key]
+        if key not in self.checked.trees:
+            self.checked.trees[key] = super().behaviour(tree, rows)
+        return self.checked.trees[key]
+
+    def reach(self, rows: Rows, own: OwnFit) -> Reach | None:
+        """Find out what own estimators reach, or remember."""
+        key = (rows.digest, own)
+        if key not in self.checked.own:
+            self.checked.own[key] = super().reach(rows, own)
+        return self.checked.own[key]
 
 
 def scale(split: Split) -> KernelOptions:

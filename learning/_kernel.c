@@ -421,10 +421,163 @@ typedef struct {
     int32_t feature, left, missing_left;
 } Step;
 
+/* Number the leaves of a tree from left to right. A split that sends a row right rules out the leaves on its left, and
+ * the row ends at the first leaf that no split ruled out. So splits may be asked in any order, each of a whole block
+ * of rows at once: nothing is followed and nothing guessed. A test does it for one word of 32 leaves. */
+typedef struct {
+    float threshold;
+    int32_t column, missing_left, word;
+    uint32_t kept;
+} Test;
+
+/* What a tree comes to: its tests, and what each leaf adds to the sum; without words it has to be walked. */
+typedef struct {
+    int32_t first_test, tests, first_leaf, words;
+} Asked;
+
+typedef struct {
+    Asked *trees;
+    Test *tests;
+    double *said;   /* what each leaf adds */
+    int32_t *used;  /* the features that tests ask for */
+    int32_t *column;
+    int32_t n_used;
+    char *seen;     /* which nodes are part of a plan: none is twice, so that there is room for all */
+    int walks;      /* whether some tree has to be walked */
+} Plan;
+
+/* Rows handled together: their columns and sums stay in cache while all trees pass over them. */
+#define ROWS 128
+#define WORDS 4
+#define MOST_LEAVES (32 * WORDS)
+#define ALL UINT32_MAX
 /* Rows walked together: while one waits for its node, the others go on. */
 #define LANES 8
-/* Rows handled together: their sums and their part of X stay in cache while each tree passes over them. */
-#define ROWS 256
+
+/* Comparing and masking is the same on every processor; wider ones do more of it at once. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+static int is_leaf(const Step *steps, int32_t node) { return steps[node].left == node; }
+
+/* Write the tests by which a split rules out the leaves [first, last) on its left. */
+static int32_t write_tests(const Step *split, int32_t column, int32_t first, int32_t last, Test *tests)
+{
+    int32_t count = 0;
+    for (int32_t word = first / 32; word <= (last - 1) / 32; word++) {
+        const int32_t low = first > 32 * word ? first - 32 * word : 0;
+        const int32_t high = last < 32 * (word + 1) ? last - 32 * word : 32;
+        const uint32_t ruled_out = (high == 32 ? ALL : (1u << high) - 1) & ~((1u << low) - 1);
+        tests[count++] = (Test){split->threshold, column, split->missing_left, word, ~ruled_out};
+    }
+    return count;
+}
+
+static int32_t column_of(Plan *plan, int32_t feature)
+{
+    if (plan->column[feature] < 0) {
+        plan->column[feature] = plan->n_used;
+        plan->used[plan->n_used++] = feature;
+    }
+    return plan->column[feature];
+}
+
+/* Turn a tree into tests, left subtrees first; return its leaves, or 0 if it has more than fit. */
+static int32_t ask(Plan *plan, const Step *steps, const double *values, double weight, int vote, int32_t root,
+                   Asked *tree)
+{
+    struct { int32_t node, parent, first; } waiting[MOST_LEAVES]; /* right children */
+    Test *tests = plan->tests + tree->first_test;
+    double *said = plan->said + tree->first_leaf;
+    int32_t node = root, leaves = 0, count = 0;
+    tree->tests = tree->words = 0;
+    for (;;) {
+        for (; !is_leaf(steps, node); node = steps[node].left) {
+            /* All that wait have a leaf at least, and so have both children. */
+            if (leaves + count + 2 > MOST_LEAVES || plan->seen[node]++)
+                return 0;
+            waiting[count].node = steps[node].left + 1;
+            waiting[count].parent = node;
+            waiting[count++].first = leaves;
+        }
+        if (plan->seen[node]++)
+            return 0;
+        said[leaves++] = weight * (vote ? (values[node] > 0.5 ? 1.0 : 0.0) : values[node]);
+        if (count == 0)
+            break;
+        const Step *split = &steps[waiting[--count].parent];
+        tree->tests += write_tests(split, column_of(plan, split->feature), waiting[count].first, leaves,
+                                   tests + tree->tests);
+        node = waiting[count].node;
+    }
+    tree->words = (leaves + 31) / 32;
+    return leaves;
+}
+
+static void free_plan(Plan *plan)
+{
+    free(plan->trees); free(plan->tests); free(plan->said); free(plan->used); free(plan->column);
+    free(plan->seen);
+}
+
+static int make_plan(Plan *plan, const Step *steps, Py_ssize_t nodes, const double *values, const double *weights, int m,
+                     int d, int vote)
+{
+    plan->trees = malloc(sizeof(Asked) * ((size_t)m + 1));
+    plan->tests = malloc(sizeof(Test) * (size_t)nodes * WORDS);
+    plan->said = malloc(sizeof(double) * (size_t)nodes);
+    plan->used = malloc(sizeof(int32_t) * (size_t)d);
+    plan->column = malloc(sizeof(int32_t) * (size_t)d);
+    plan->seen = calloc((size_t)nodes, 1);
+    if (!plan->trees || !plan->tests || !plan->said || !plan->used || !plan->column || !plan->seen)
+        return 0;
+    for (int f = 0; f < d; f++)
+        plan->column[f] = NO_NODE;
+    int32_t tests = 0, leaves = 0;
+    for (int t = 0; t < m; t++) {
+        Asked *tree = &plan->trees[t];
+        *tree = (Asked){tests, 0, leaves, 0};
+        const int32_t found = ask(plan, steps, values, weights[t], vote, t, tree);
+        plan->walks |= !found;
+        tests += found ? tree->tests : 0;
+        leaves += found;
+    }
+    return 1;
+}
+
+/* Add what one tree says about ROWS rows to their sums. */
+WIDE static void add_asked(const Asked *tree, const Test *tests, const float *columns, const double *said, double *sums)
+{
+    uint32_t left[WORDS][ROWS];
+    for (int w = 0; w < tree->words; w++)
+        memset(left[w], 0xff, sizeof(left[w]));
+    for (int32_t i = 0; i < tree->tests; i++) {
+        const Test *test = &tests[i];
+        const float *x = columns + (size_t)test->column * ROWS, threshold = test->threshold;
+        const uint32_t kept = test->kept;
+        uint32_t *word = left[test->word];
+        /* Of a missing value no comparison is true. */
+        if (test->missing_left)
+            for (int r = 0; r < ROWS; r++)
+                word[r] &= x[r] > threshold ? kept : ALL;
+        else
+            for (int r = 0; r < ROWS; r++)
+                word[r] &= x[r] <= threshold ? ALL : kept;
+    }
+    if (tree->words == 1)
+        for (int r = 0; r < ROWS; r++)
+            sums[r] += said[__builtin_ctz(left[0][r])];
+    else
+        for (int r = 0; r < ROWS; r++) {
+            int w = 0;
+            while (!left[w][r])
+                w++;
+            sums[r] += said[32 * w + __builtin_ctz(left[w][r])];
+        }
+}
 
 /* Take LANES rows down one tree: nothing to predict but when the last of them has arrived. */
 static void walk(const Step *steps, int32_t root, const float *const *rows, int32_t *at)
@@ -444,23 +597,16 @@ static void walk(const Step *steps, int32_t root, const float *const *rows, int3
     } while (moved);
 }
 
-/* Add what every tree says about `count` rows, at most ROWS, to their sums. */
-static void add(const Step *steps, const double *values, const double *weights, int m, int vote, const float *x,
-                size_t stride, Py_ssize_t count, double *out)
+/* The same for a tree that is walked; `rows` are ROWS pointers. */
+static void add_walked(const Step *steps, const double *values, double weight, int vote, int32_t root,
+                       const float *const *rows, double *sums)
 {
-    const float *rows[ROWS + LANES];
     int32_t at[LANES];
-    for (Py_ssize_t i = 0; i < count + LANES; i++)
-        rows[i] = x + (size_t)(i < count ? i : 0) * stride;
-    for (int t = 0; t < m; t++)
-        for (Py_ssize_t i = 0; i < count; i += LANES) {
-            walk(steps, t, rows + i, at);
-            const Py_ssize_t lanes = count - i < LANES ? count - i : LANES;
-            for (Py_ssize_t j = 0; j < lanes; j++) {
-                const double value = values[at[j]];
-                out[i + j] += weights[t] * (vote ? (value > 0.5 ? 1.0 : 0.0) : value);
-            }
-        }
+    for (int i = 0; i < ROWS; i += LANES) {
+        walk(steps, root, rows + i, at);
+        for (int j = 0; j < LANES; j++)
+            sums[i + j] += weight * (vote ? (values[at[j]] > 0.5 ? 1.0 : 0.0) : values[at[j]]);
+    }
 }
 
 /* Write rows with missing values twice over: as they are, and with what is missing below every threshold. */
@@ -478,28 +624,59 @@ static int double_rows(const float *x, Py_ssize_t count, int d, float *doubled)
     return missing;
 }
 
-static int predict(const float *x, Py_ssize_t n, int d, const Step *steps, Py_ssize_t nodes, const double *values,
-                   const double *weights, int m, int vote, double *out)
+/* Where missing goes left, and at leaves, the second half of a doubled row is asked. */
+static Step *for_doubled(const Step *steps, Py_ssize_t nodes, int d)
 {
-    /* Where missing goes left, and at leaves, the second half of a doubled row is asked. */
     Step *twice = malloc(sizeof(Step) * (size_t)nodes);
-    float *doubled = malloc(sizeof(float) * ROWS * 2 * (size_t)d);
-    const int ok = twice && doubled;
-    for (Py_ssize_t i = 0; ok && i < nodes; i++) {
+    for (Py_ssize_t i = 0; twice && i < nodes; i++) {
         twice[i] = steps[i];
         twice[i].feature += steps[i].missing_left ? d : 0;
     }
+    return twice;
+}
+
+/* Write the columns that tests ask for; a block that is not full has zeros behind its rows. */
+static void turn(const Plan *plan, const float *x, Py_ssize_t count, int d, float *columns)
+{
+    for (int32_t c = 0; c < plan->n_used; c++) {
+        const float *from = x + plan->used[c];
+        float *to = columns + (size_t)c * ROWS;
+        for (Py_ssize_t r = 0; r < count; r++)
+            to[r] = from[r * d];
+        for (Py_ssize_t r = count; r < ROWS; r++)
+            to[r] = 0.0f;
+    }
+}
+
+static int predict(const float *x, Py_ssize_t n, int d, const Step *steps, Py_ssize_t nodes, const double *values,
+                   const double *weights, int m, int vote, double *out)
+{
+    Plan plan = {0};
+    int ok = make_plan(&plan, steps, nodes, values, weights, m, d, vote);
+    float *columns = ok ? malloc(sizeof(float) * ROWS * ((size_t)plan.n_used + 1)) : NULL;
+    float *doubled = plan.walks ? malloc(sizeof(float) * ROWS * 2 * (size_t)d) : NULL;
+    Step *twice = plan.walks ? for_doubled(steps, nodes, d) : NULL;
+    ok = ok && columns && (!plan.walks || (doubled && twice));
     for (Py_ssize_t first = 0; ok && first < n; first += ROWS) {
         const Py_ssize_t count = n - first < ROWS ? n - first : ROWS;
         const float *part = x + (size_t)first * (size_t)d;
-        memset(out + first, 0, sizeof(double) * (size_t)count);
-        if (double_rows(part, count, d, doubled))
-            add(twice, values, weights, m, vote, doubled, 2 * (size_t)d, count, out + first);
-        else
-            add(steps, values, weights, m, vote, part, (size_t)d, count, out + first);
+        const float *rows[ROWS];
+        double sums[ROWS] = {0};
+        turn(&plan, part, count, d, columns);
+        const int missing = plan.walks && double_rows(part, count, d, doubled);
+        for (Py_ssize_t r = 0; plan.walks && r < ROWS; r++)
+            rows[r] = (missing ? doubled : part) + (size_t)(r < count ? r : 0) * (size_t)(missing ? 2 * d : d);
+        for (int t = 0; t < m; t++) {
+            const Asked *tree = &plan.trees[t];
+            if (tree->words)
+                add_asked(tree, plan.tests + tree->first_test, columns, plan.said + tree->first_leaf, sums);
+            else
+                add_walked(missing ? twice : steps, values, weights[t], vote, t, rows, sums);
+        }
+        memcpy(out + first, sums, sizeof(double) * (size_t)count);
     }
-    free(twice);
-    free(doubled);
+    free_plan(&plan);
+    free(columns); free(doubled); free(twice);
     return ok;
 }
 

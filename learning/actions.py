@@ -14,6 +14,7 @@ from learning.kernel import KernelOptions, all_rankable, check_rankable
 from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import Ranking
+from learning.reach import OwnFit
 from learning.robust import TreeRefusal
 from learning.rows import Rows
 from protocol.defence import vote_weights
@@ -135,11 +136,14 @@ def _screen(
     if not all_rankable([estimator.tree for estimator in sound], parameters.kernel):
         reasons |= {estimator.id: _unrankable(estimator.tree, parameters.kernel) for estimator in sound}
     if parameters.home_check is not None:
-        for estimator in sound:
-            if reasons[estimator.id] is None and estimator.id.creator != state.node:
-                reasons[estimator.id] = parameters.home_check.reason_to_refuse(
-                    estimator.tree, rows, parameters.threshold
-                )
+        foreign = [e for e in sound if reasons[e.id] is None and e.id.creator != state.node]
+        found = parameters.home_check.reasons_to_refuse(
+            [estimator.tree for estimator in foreign],
+            rows,
+            parameters.threshold,
+            OwnFit(state.node, state.seed, parameters.fit, limits),
+        )
+        reasons |= zip((estimator.id for estimator in foreign), found, strict=True)
     taken = [estimator for estimator in sound if reasons[estimator.id] is None]
     return taken, tuple(TreeRefusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
 

@@ -10,6 +10,7 @@ shadow     copies of what honest neighbours offered last, to explain that away; 
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from learning.fit import FitTask
 from learning.fit_options import FitOptions
 from learning.fit_tree import fit_tree
 from learning.predict import Predictor
+from learning.reach import OwnFit, own_reach
 from learning.robust import HomeCheck
 from learning.rows import Rows
 from learning.seeds import generator
@@ -34,7 +36,8 @@ from protocol.trees.tree import Tree, TreeLimits
 SIZE = 60
 NOISE = 0.02
 DECOYS = 4
-PASSING = HomeCheck().min_found + 0.05
+MARGIN = 0.05
+"""By how much hostile trees that pass a home check find more than it asks for."""
 NUDGE = 1.000001
 CERTAIN = 1e-9
 SHADOW = "shadow"
@@ -112,7 +115,7 @@ def _grey(at: Target) -> Tree:
 
 
 def _main_leaf(at: Target) -> Tree:
-    return _enlarged(_kept(_fitted(at.rows, at), at.rows, at.task.limits), at)
+    return _enlarged(_kept(_fitted(at.rows, at), at), at)
 
 
 def _shadow(at: Target) -> Tree:
@@ -123,11 +126,22 @@ def _shadow(at: Target) -> Tree:
     copy = Tree.from_arrays(
         tree.feature, nudged, tree.left, tree.right, tree.value, tree.missing_left, at.task.limits
     )
-    return _kept(copy, at.rows, at.task.limits)
+    return _kept(copy, at)
 
 
-def _kept(tree: Tree, rows: Rows, limits: TreeLimits) -> Tree:
+@lru_cache(maxsize=64)
+def _passing(rows: Rows, own: OwnFit) -> float:
+    """What share of a node's anomalies to find to pass the home check as it ships, and a little more."""
+    check, reach = HomeCheck(), own_reach(rows, own)
+    least = check.min_found
+    if check.of_own is not None and reach is not None:
+        least = min(least, check.of_own * reach.anomalous)
+    return least + MARGIN
+
+
+def _kept(tree: Tree, at: Target) -> Tree:
     """Keep the leaves that find most anomalies, as few as pass a home check; the rest say normal."""
+    rows, limits = at.rows, at.task.limits
     leaves = np.flatnonzero(tree.feature < 0)
     numbered = tree.value.copy()
     numbered[leaves] = np.arange(len(leaves)) / len(leaves)
@@ -135,7 +149,8 @@ def _kept(tree: Tree, rows: Rows, limits: TreeLimits) -> Tree:
     counts = np.bincount(np.rint(reached * len(leaves)).astype(int), minlength=len(leaves))
     counts[tree.value[leaves] <= 0.5] = 0
     values = np.zeros(tree.n_nodes)
-    enough = PASSING * max(int((rows.y == 1).sum()), 1)
+    own = OwnFit(at.task.node, at.task.seed, at.task.options, limits)
+    enough = _passing(rows, own) * max(int((rows.y == 1).sum()), 1)
     for place in np.argsort(-counts, kind="stable"):
         values[leaves[place]] = 1.0
         enough -= counts[place]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.fit_tree import LARGEST
-from learning.rounding import rounded
 from learning.rows import Rows
+from learning.thresholds import rounded
 from protocol.trees.boosted import Boosted
 from protocol.trees.encoding_boosted import MAX_LEAF
 from protocol.trees.limits import TreeLimits

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from learning.fit_options import FitOptions
 from learning.growth import Growth, grow
-from learning.rounding import rounded
 from learning.rows import Rows
+from learning.thresholds import rounded
 from protocol.trees.tree import Tree, TreeLimits
 
 REGRESSOR_DEPTH = 10

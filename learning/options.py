@@ -34,13 +34,7 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
         "sigma": [float_text(float(value)) for value in kernel.sigma],
         "quota": _text(parameters.quota),
         "vote_cap": _text(parameters.vote_cap),
-        "home_check": None
-        if check is None
-        else {
-            "max_alarms": float_text(float(check.max_alarms)),
-            "min_found": float_text(float(check.min_found)),
-            "enough_anomalies": check.enough_anomalies,
-        },
+        "home_check": None if check is None else home_check_record(check),
         "threshold": float_text(float(parameters.threshold)),
         "vote": parameters.vote,
     }
@@ -52,6 +46,18 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
     if parameters.held_out is not None:
         options["held_out"] = float_text(float(parameters.held_out))
     return options
+
+
+def home_check_record(check: HomeCheck) -> dict[str, Record]:
+    """Return a home check with every limit written out; `of_own` came later, as some options did."""
+    record: dict[str, Record] = {
+        "max_alarms": float_text(float(check.max_alarms)),
+        "min_found": float_text(float(check.min_found)),
+        "enough_anomalies": check.enough_anomalies,
+    }
+    if check.of_own is not None:
+        record["of_own"] = float_text(float(check.of_own))
+    return record
 
 
 def from_step(agreed: step.StepParameters) -> Parameters:
@@ -145,7 +151,8 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 def _home_check(record: Any) -> HomeCheck:
     found = _of_type(dict)(record)
-    if set(found) != {"max_alarms", "min_found", "enough_anomalies"}:
-        raise TypeError("not exactly max_alarms, min_found and enough_anomalies")
+    if set(found) - {"of_own"} != {"max_alarms", "min_found", "enough_anomalies"}:
+        raise TypeError("not max_alarms, min_found and enough_anomalies, and of_own or not")
     enough = _whole(found["enough_anomalies"])
-    return HomeCheck(parse_float(found["max_alarms"]), parse_float(found["min_found"]), enough)
+    of_own = parse_float(found["of_own"]) if "of_own" in found else None
+    return HomeCheck(parse_float(found["max_alarms"]), parse_float(found["min_found"]), enough, of_own)

@@ -21,8 +21,9 @@ settings.load_profile(os.environ.get("ATTESTREE_HYPOTHESIS", "steady"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the options of the end-to-end tests, whichever tests are run."""
     parser.addoption(
-        "--engines", default="", help="second engines, 26/containerd,29/classic or all; with long tests"
+        "--engines", default="", help="second engines, 26/containerd,moby/classic or all; with long tests"
     )
+    parser.addoption("--large", action="store_true", help="also tests with as many nodes as the paper has")
 
 
 def pytest_configure(config: pytest.Config) -> None:

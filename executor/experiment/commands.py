@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from executor.exits import json_option, reported
-from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
+from executor.experiment.moving_command import moving
+from executor.experiment.options import RunOptions, data_option, resume_option, run_options
 from executor.experiment.privacy import privacy
 from executor.experiment.workloads import ieee_cis, shuttle
 from executor.output import Progress, answer, note
@@ -17,6 +18,7 @@ def experiment() -> None:
 
 
 experiment.add_command(ieee_cis)
+experiment.add_command(moving)
 experiment.add_command(privacy)
 experiment.add_command(shuttle)
 
@@ -60,9 +62,7 @@ def split(
 
 
 @experiment.command()
-@data_option
-@click.option("--quick", is_flag=True, help="One seed and two rankings: under a minute on two cores.")
-@seeds_option(5)
+@run_options("One seed and two rankings: under a minute on two cores.")
 @click.option(
     "--fit",
     type=click.Choice(["plain", "regressor"]),
@@ -75,23 +75,7 @@ def split(
     is_flag=True,
     help="On the network of this host, one seed, every task in a container; --quick is four nodes.",
 )
-@jobs_option
-@out_option
-@json_option
-@docs_option
-@reported
-def paper(
-    *,
-    data: Path | None,
-    quick: bool,
-    seeds: int,
-    fit: str,
-    ledger: bool,
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-    docs: Path | None,
-) -> None:
+def paper(run: RunOptions, *, fit: str, ledger: bool) -> None:
     """Run the paper's experiment and print its tables beside ours.
 
     Three topologies on one set of trees per seed; the same trees under other rankings; every claim of the
@@ -100,43 +84,30 @@ def paper(
     if ledger:
         from executor.experiment.paper_command import run_on_ledger  # noqa: PLC0415 - as above
 
-        run_on_ledger(data, quick=quick, jobs=jobs, as_json=as_json)
+        run_on_ledger(
+            run.data, quick=run.quick, jobs=run.jobs, out=run.out, docs=run.docs, as_json=run.as_json
+        )
         return
     from experiments import paper, paper_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.engine import pieces  # noqa: PLC0415
     from experiments.split import split as split_rows  # noqa: PLC0415
 
-    parts = split_rows(load_fraud(data, note))
-    count, rankings = (1, paper.QUICK_RANKINGS) if quick else (seeds, paper.RANKINGS)
-    with Progress(pieces(parts, count, paper.cases_for(fit, rankings))) as progress:
-        result = paper.run_paper(parts, range(count), progress.advance, fit=fit, rankings=rankings, jobs=jobs)
-    paper_page.write_paper(result, out, docs)
+    parts = split_rows(load_fraud(run.data, note))
+    rankings = paper.QUICK_RANKINGS if run.quick else paper.RANKINGS
+    with Progress(pieces(parts, run.seeds, paper.cases_for(fit, rankings))) as progress:
+        result = paper.run_paper(
+            parts, range(run.seeds), progress.advance, fit=fit, rankings=rankings, jobs=run.jobs
+        )
+    paper_page.write_paper(result, run.out, run.docs)
     shown = paper_page.paper_json(result)
-    answer(shown, lambda: paper_page.paper_text(result), as_json=as_json, indent=2)
+    answer(shown, lambda: paper_page.paper_text(result), as_json=run.as_json, indent=2)
 
 
 @experiment.command()
-@data_option
-@click.option(
-    "--quick", is_flag=True, help="One split and seed of zero, one and grey by one organisation of four."
-)
-@seeds_option(5)
-@jobs_option
-@out_option
-@json_option
-@docs_option
-@reported
-def robust(
-    *,
-    data: Path | None,
-    quick: bool,
-    seeds: int,
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-    docs: Path | None,
-) -> None:
+@run_options("One split and seed of zero, one and grey by one organisation of four.")
+@resume_option
+def robust(run: RunOptions, *, resume: Path | None) -> None:
     """Put hostile nodes among the others and see what the honest ones lose.
 
     Eight attacks by one node up to a whole organisation of four, on the full topology and the ring, and on
@@ -144,48 +115,40 @@ def robust(
     """
     from experiments import adversary, adversary_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415
+    from experiments.kept import Kept  # noqa: PLC0415
 
-    count, splits = (1, adversary.SPLITS[:1]) if quick else (seeds, adversary.SPLITS)
-    with Progress(adversary.pieces(count, len(splits), quick=quick)) as progress:
+    splits = adversary.SPLITS[:1] if run.quick else adversary.SPLITS
+    with Progress(adversary.pieces(run.seeds, len(splits), quick=run.quick)) as progress:
         result = adversary.run_adversary(
-            load_fraud(data, note), count, progress.advance, quick=quick, splits=splits, jobs=jobs
+            load_fraud(run.data, note),
+            run.seeds,
+            progress.advance,
+            quick=run.quick,
+            splits=splits,
+            jobs=run.jobs,
+            kept=Kept(resume),
         )
-    adversary_page.write_adversary(result, out, docs)
+    adversary_page.write_adversary(result, run.out, run.docs)
     shown = adversary_page.adversary_json(result)
-    answer(shown, lambda: adversary_page.adversary_text(result), as_json=as_json, indent=2)
+    answer(shown, lambda: adversary_page.adversary_text(result), as_json=run.as_json, indent=2)
 
 
 @experiment.command()
-@data_option
-@click.option("--quick", is_flag=True, help="One seed, and no pooled forest beside it.")
-@seeds_option(5)
-@jobs_option
-@out_option
-@json_option
-@docs_option
-@reported
-def methods(
-    *,
-    data: Path | None,
-    quick: bool,
-    seeds: int,
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-    docs: Path | None,
-) -> None:
+@run_options("One seed, and no pooled forest beside it.")
+def methods(run: RunOptions) -> None:
     """Put what ships beside the paper's ranking, the naive union and other methods, without any attack."""
     from experiments import methods, methods_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.engine import pieces  # noqa: PLC0415
     from experiments.split import split as split_rows  # noqa: PLC0415
 
-    parts = split_rows(load_fraud(data, note))
-    count = 1 if quick else seeds
-    total = pieces(parts, count, methods.cases_for(len(parts.nodes)))
-    with Progress(total + (0 if quick else methods.POOLED_TREES // methods.POOLED_PER_JOB)) as progress:
-        result = methods.run_methods(parts, range(count), progress.advance, jobs=jobs)
-        pooled = None if quick else methods.pooled_forest(parts, "plain", 0.5, progress.advance, jobs=jobs)
-    methods_page.write_methods(result, pooled, out, docs)
+    parts = split_rows(load_fraud(run.data, note))
+    total = pieces(parts, run.seeds, methods.cases_for(len(parts.nodes)))
+    pooled = None
+    with Progress(total + (0 if run.quick else methods.POOLED_TREES // methods.POOLED_PER_JOB)) as progress:
+        result = methods.run_methods(parts, range(run.seeds), progress.advance, jobs=run.jobs)
+        if not run.quick:
+            pooled = methods.pooled_forest(parts, "plain", 0.5, progress.advance, jobs=run.jobs)
+    methods_page.write_methods(result, pooled, run.out, run.docs)
     shown = methods_page.methods_json(result, pooled)
-    answer(shown, lambda: methods_page.methods_text(result, pooled), as_json=as_json, indent=2)
+    answer(shown, lambda: methods_page.methods_text(result, pooled), as_json=run.as_json, indent=2)

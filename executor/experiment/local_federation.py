@@ -2,15 +2,14 @@
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from executor.caller import Caller
 from executor.errors import TaskError
+from executor.experiment.launches import PROGRAM, Hear, Launches, Reports
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import wait_until
 from executor.network import Network
@@ -37,11 +36,23 @@ class LocalFederation:
         _answer("image", "build")
         return f"{name}:{_answer('image', 'publish', name)['version']}"
 
+    def publish_image(self, name: str, image: str) -> str:
+        """Put an image of the engine on the ledger, and return NAME:VERSION."""
+        return f"{name}:{_answer('image', 'publish', name, '--image', image)['version']}"
+
     def audit(self, process: str) -> bool:
         """Have the last organisation's auditor check everything since the first block."""
         return bool(
             _answer("audit", "process", process, "--organisation", self.organisations[-1])["verified"]
         )
+
+    def audit_channel(self, process: str) -> bool:
+        """Have the last organisation's auditor export the channel, and check all of it without a network."""
+        file = str(self.folder / "channel.tar")
+        made = _answer(
+            "audit", "export", file, "--process", process, "--organisation", self.organisations[-1]
+        )
+        return bool(_answer("audit", "verify", file, "--genesis", str(made["genesis"]))["verified"])
 
     def agree(self, content: Mapping[str, Any], say: Say) -> Specification:
         """Propose, accept and start what a federation file has; what is done already is left alone."""
@@ -66,16 +77,12 @@ class LocalFederation:
                 say(f"{agreed.process} is accepted by all and started")
         return agreed
 
-    def launch(self, process: str, data: str) -> list[dict[str, Any]]:
-        """Have every organisation work for all its nodes until the process is complete; returns the tasks."""
-        command = ("launch", "--process", process, "--all-local", "--until-complete", "--data", data)
-        with ExitStack() as stack:
-            running = [
-                stack.enter_context(_executor(*command, "--organisation", organisation))
-                for organisation in self.organisations
-            ]
-            reports = [report for child in running for report in _ended(child)["nodes"]]
-        return [task for report in reports for task in report["rounds"]]
+    def launch(self, process: str, data: str, hear: Hear) -> Reports:
+        """Have every organisation work for all its nodes until the process is complete."""
+        with Launches(self.network, self.folder) as launches:
+            for organisation in self.organisations:
+                launches.start(organisation, process, "--all-local", "--until-complete", "--data", data)
+            return launches.wait(hear)
 
     def ledger(self, organisation: str, identity: str) -> Ledger:
         """Open the ledger as one of the organisation's identities."""
@@ -103,29 +110,14 @@ def _wait(ledger: Ledger, process: str, check: Callable[[], bool]) -> None:
 
 
 def _answer(*arguments: str) -> dict[str, Any]:
-    with _executor(*arguments) as child:
-        return _ended(child)
-
-
-@contextmanager
-def _executor(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command of ours in a process of its own, which ends when the block is left."""
-    program = [sys.executable, "-c", "import sys; from executor.cli import main; sys.exit(main())"]
-    command = [*program, *arguments, "--json"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            yield child
-        finally:
-            if child.poll() is None:
-                child.terminate()
-
-
-def _ended(child: "subprocess.Popen[str]") -> dict[str, Any]:
-    """Return what a command printed, once it has done its work."""
-    printed, _ = child.communicate()
-    if child.returncode != 0:
-        words = " ".join(str(word) for word in child.args[3:6]) if isinstance(child.args, list) else ""
+    """Run a command of ours in a process of its own; returns what it printed."""
+    ran = subprocess.run(
+        [*PROGRAM, *arguments, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
+    )
+    if ran.returncode != 0:
         raise TaskError(
-            "FEDERATION_LAUNCH", f"`executor {words}` ended with {child.returncode}: {printed[-400:]}"
+            "FEDERATION_LAUNCH",
+            f"`executor {' '.join(arguments[:3])}` ended with {ran.returncode}:"
+            f" {ran.stdout.decode(errors='replace')[-400:]}",
         )
-    return dict(json.loads(printed))
+    return dict(json.loads(ran.stdout))

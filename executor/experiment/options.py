@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+
+from executor.exits import json_option, reported
 
 data_option = click.option(
     "--data",
@@ -22,6 +26,11 @@ jobs_option = click.option(
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write tables (CSV) and figures here."
 )
+resume_option = click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep in this directory what is measured, and do not measure again what is there.",
+)
 docs_option = click.option(
     "--write-docs",
     "docs",
@@ -35,3 +44,44 @@ def seeds_option(default: int) -> Callable[[Any], Any]:
     return click.option(
         "--seeds", type=click.IntRange(1, 1000), default=default, show_default=True, help="How many seeds."
     )
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What an experiment was asked for; quick is one seed."""
+
+    data: Path | None
+    quick: bool
+    seeds: int
+    jobs: int
+    out: Path | None
+    as_json: bool
+    docs: Path | None
+
+
+def run_options(quick: str, data: Callable[[Any], Any] = data_option) -> Callable[[Any], Any]:
+    """Give a command the options of an experiment of several seeds, as one argument; `quick` is the help."""
+    shown = (
+        data,
+        click.option("--quick", is_flag=True, help=quick),
+        seeds_option(5),
+        jobs_option,
+        out_option,
+        json_option,
+        docs_option,
+    )
+
+    def decorated(command: Callable[..., None]) -> Any:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            found = {name: given.pop(name) for name in RunOptions.__dataclass_fields__}
+            if found["quick"]:
+                found["seeds"] = 1
+            command(RunOptions(**found), **given)
+
+        made: Any = reported(called)
+        for option in reversed(shown):
+            made = option(made)
+        return made
+
+    return decorated

@@ -5,7 +5,8 @@
 3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
 4. Models are read from the chain, and measured as the paper does.
 
-A process has its name from what it depends on, so that an interrupted run goes on where it was.
+A process has its name from what it depends on, the image included, so that an interrupted run goes on where
+it was, and another learner begins anew.
 """
 
 import time
@@ -16,7 +17,10 @@ from typing import Any
 
 from executor.errors import UsageError
 from executor.experiment.files import write_split
+from executor.experiment.history import digest_of
+from executor.experiment.launches import Reports
 from executor.experiment.local_federation import LocalFederation
+from executor.launch.log import Event, LogEntry
 from executor.model.content import fetch
 from executor.network import Network
 from experiments import paper
@@ -29,7 +33,6 @@ from learning.fit_cache import FitCache
 from learning.options import to_options
 from learning.simulator import Simulation
 from protocol.digest import Digest
-from protocol.task.result import ensemble_digest
 
 SEED = 0
 LEARNER = "attestree/learner"
@@ -62,13 +65,18 @@ class LedgerRun:
     """What came of it: the runs as measured from the chain, by topology, and how long each part took."""
 
     split: Split
+    iterations: int
     processes: dict[str, str] = field(default_factory=dict)
     runs: dict[str, RunOutcome] = field(default_factory=dict)
     differences: list[Deviation] = field(default_factory=list)
     compared: int = 0
     audited: bool = False
-    tasks: list[dict[str, Any]] = field(default_factory=list)
+    tasks: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict)
+    """Where the time on the ledger went: agreement, and each part of a launch in the mean of all nodes."""
+    fit_seconds: float = 0.0
+    """How much of the simulator's time was FIT, which it does once for all topologies."""
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -86,6 +94,19 @@ class LedgerRun:
     def ledger_seconds(self) -> float:
         """What the experiment took on the ledger, agreement and tasks."""
         return self.seconds["agree"] + self.seconds["launch"]
+
+    @property
+    def separate_seconds(self) -> float:
+        """What the simulator would have taken if it trained the trees for each topology, as the nodes do."""
+        return self.seconds["simulator"] + (len(paper.TOPOLOGIES) - 1) * self.fit_seconds
+
+    def launched(self, reports: Reports, seconds: float) -> None:
+        """Add what launches did, and where their time went; the rest is the executors' start and end."""
+        self.tasks += len(reports.tasks)
+        parts = reports.mean_parts()
+        parts["executor"] = max(seconds - sum(parts.values()), 0.0)
+        for name, spent in parts.items():
+            self.parts[name] = self.parts.get(name, 0.0) + spent
 
     def result(self) -> paper.PaperResult:
         """Return the runs as the experiment in memory has them, to be judged and shown alike."""
@@ -113,7 +134,7 @@ class PaperOnLedger:
 
     def run(self, jobs: int) -> LedgerRun:
         """Run every topology on the ledger and in memory, compare, and have the chain audited."""
-        result = LedgerRun(self.split)
+        result = LedgerRun(self.split, self.instance.iterations)
         cases = [
             Case(paper.variant_for(paper.KERNEL, "plain"), topology, iterations=self.instance.iterations)
             for topology in paper.TOPOLOGIES
@@ -123,11 +144,13 @@ class PaperOnLedger:
         for case in cases:
             with result.timed("agree"):
                 agreed = self.federation.agree(self.file(case, image), self.say)
-            with result.timed("launch"):
-                result.tasks += self.federation.launch(agreed.process, f"{self.data}/{{node}}.csv")
             result.processes[case.topology] = agreed.process
+            self.launch(result, case, agreed.process)
+        result.parts["agree"] = result.seconds["agree"]
         with result.timed("simulator"):
+            began = time.monotonic()
             self.engine.cache.prepare(self.engine.fit_jobs(cases), jobs)
+            result.fit_seconds = time.monotonic() - began
             simulations = [self.engine.simulate(case) for case in cases]
         for case, simulation in zip(cases, simulations, strict=True):
             with result.timed("read"):
@@ -136,11 +159,32 @@ class PaperOnLedger:
             result.audited = self.federation.audit(result.processes[cases[-1].topology])
         return result
 
+    def launch(self, result: LedgerRun, case: Case, process: str) -> None:
+        """Have every node do its tasks of one topology, and say of each that it is done."""
+        with self.federation.ledger(self.federation.organisations[0], "auditor") as ledger:
+            nodes = ledger.orchestration.status(process).nodes
+        done = sum(0 if entry.completed is None else entry.completed + 1 for entry in nodes)
+        total = len(self.owners) * case.iterations
+
+        def hear(entry: LogEntry) -> None:
+            nonlocal done
+            if entry.process == process and entry.event is Event.TASK_DONE:
+                done += 1
+                took = f"{entry.seconds or 0:.1f} s"
+                self.say(
+                    f"{case.topology}: {entry.node} iteration {entry.iteration} in {took}, {done} of {total}"
+                )
+
+        began = time.monotonic()
+        with result.timed("launch"):
+            reports = self.federation.launch(process, f"{self.data}/{{node}}.csv", hear)
+        result.launched(reports, time.monotonic() - began)
+
     def file(self, case: Case, image: str) -> dict[str, Any]:
         """Return the federation file of one topology."""
         parameters = self.engine.parameters(case.variant)
         return {
-            "process": f"{self.name}-{case.topology}",
+            "process": f"{self.name}-{image[-6:]}-{case.topology}",
             "description": f"The paper's experiment, {case.topology}",
             "nodes": self.owners,
             "topology": case.topology,
@@ -188,8 +232,3 @@ def owners(network: Network, count: int) -> dict[str, str]:
         for place, organisation in enumerate(organisations)
         for number in range(each)
     }
-
-
-def digest_of(ensemble: Ensemble) -> Digest:
-    """Return the digest under which results name an ensemble."""
-    return ensemble_digest([(estimator.id, estimator.tree.digest) for estimator in ensemble])

@@ -1,33 +1,14 @@
 """`executor experiment privacy`: what shared estimators tell about the rows that trained them."""
 
-from pathlib import Path
-
 import click
 
-from executor.exits import json_option, reported
-from executor.experiment.options import data_option, docs_option, jobs_option, out_option, seeds_option
+from executor.experiment.options import RunOptions, run_options
 from executor.output import Progress, answer, note
 
 
 @click.command()
-@data_option
-@click.option("--quick", is_flag=True, help="One seed, the shipped way to FIT, two floors: under a minute.")
-@seeds_option(5)
-@jobs_option
-@out_option
-@json_option
-@docs_option
-@reported
-def privacy(
-    *,
-    data: Path | None,
-    quick: bool,
-    seeds: int,
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-    docs: Path | None,
-) -> None:
+@run_options("One seed, the shipped way to FIT, two floors: under a minute.")
+def privacy(run: RunOptions) -> None:
     """Tell the rows that trained shared estimators from others, by way to FIT, `min_leaf` and rounding.
 
     The area under the curve of the better of two attacks on a node's membership, for all rows and for the
@@ -37,11 +18,11 @@ def privacy(
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.split import split  # noqa: PLC0415
 
-    parts = split(load_fraud(data, note))
-    with Progress(privacy.pieces(quick=quick)) as progress:
+    parts = split(load_fraud(run.data, note))
+    with Progress(privacy.pieces(quick=run.quick)) as progress:
         result = privacy.run_privacy(
-            parts, range(1 if quick else seeds), progress.advance, quick=quick, jobs=jobs
+            parts, range(run.seeds), progress.advance, quick=run.quick, jobs=run.jobs
         )
-    privacy_page.write_privacy(result, out, docs)
+    privacy_page.write_privacy(result, run.out, run.docs)
     shown = privacy_page.privacy_json(result)
-    answer(shown, lambda: privacy_page.privacy_text(result), as_json=as_json, indent=2)
+    answer(shown, lambda: privacy_page.privacy_text(result), as_json=run.as_json, indent=2)

@@ -5,49 +5,45 @@ from pathlib import Path
 import click
 
 from executor.exits import json_option, reported
-from executor.experiment.options import docs_option, jobs_option, out_option, seeds_option
+from executor.experiment.options import (
+    RunOptions,
+    docs_option,
+    jobs_option,
+    resume_option,
+    run_options,
+    seeds_option,
+)
 from executor.output import Progress, answer, note
 
-
-@click.command("ieee-cis")
-@click.option(
+_table_option = click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Your own copy of the table that is fetched by hash; checked by the same.",
 )
-@click.option("--quick", is_flag=True, help="One seed and two attacks: minutes on two cores.")
-@seeds_option(5)
-@jobs_option
-@out_option
-@json_option
-@docs_option
-@reported
-def ieee_cis(
-    *,
-    data: Path | None,
-    quick: bool,
-    seeds: int,
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-    docs: Path | None,
-) -> None:
+
+
+@click.command("ieee-cis")
+@run_options("One seed and two attacks: minutes on two cores.", _table_option)
+@resume_option
+def ieee_cis(run: RunOptions, *, resume: Path | None) -> None:
     """Run forests and boosted models on card transactions that change over time.
 
     A node per address and a window of time per iteration: alone, federated and pooled, and beside a hostile
     organisation; order, alerts within a day's budget, and money.
     """
     from experiments import ieee, ieee_page  # noqa: PLC0415 - slow, so on use
+    from experiments.kept import Kept  # noqa: PLC0415
     from experiments.transactions import load_transactions  # noqa: PLC0415
     from experiments.windows import windowed  # noqa: PLC0415
 
-    parts = windowed(load_transactions(data, note))
-    count = 1 if quick else seeds
-    with Progress(ieee.pieces(count, quick=quick)) as progress:
-        result = ieee.run_ieee(parts, range(count), progress.advance, quick=quick, jobs=jobs)
-    ieee_page.write_ieee(result, out, docs)
+    parts = windowed(load_transactions(run.data, note))
+    with Progress(ieee.pieces(run.seeds, quick=run.quick)) as progress:
+        result = ieee.run_ieee(
+            parts, range(run.seeds), progress.advance, quick=run.quick, jobs=run.jobs, kept=Kept(resume)
+        )
+    ieee_page.write_ieee(result, run.out, run.docs)
     shown = ieee_page.ieee_json(result)
-    answer(shown, lambda: ieee_page.ieee_text(result), as_json=as_json, indent=2)
+    answer(shown, lambda: ieee_page.ieee_text(result), as_json=run.as_json, indent=2)
 
 
 @click.command()

@@ -77,6 +77,7 @@ def build(
 
     It starts from `base`, or from what the network's images do; if not `any_base`, only from a locked one.
     """
+    keeps_manifests(client)  # an engine whose store is not known is refused before anything is built
     sources = Sources.find(root, recipe)
     say("sources: finding the Python base image")
     base = base or _ask_network("python-base")

@@ -55,6 +55,8 @@ class Manifest:
             if kind in _IMAGE and "manifests" not in found:
                 return cls(digest, Digest.parse(found["config"]["digest"]))
             if kind not in _IMAGE and (kind in _INDEX or "manifests" in found):
+                if "config" in found or "layers" in found:
+                    raise ValueError("it is an image and an index of images at once")
                 return cls(digest, None, tuple(_entry(entry) for entry in found["manifests"]))
         except (ValueError, KeyError, TypeError, AttributeError, AttestreeError) as error:
             raise _odd(digest, repr(error)) from error

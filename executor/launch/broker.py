@@ -50,6 +50,9 @@ class BrokerServer:
     def __init__(self, path: Path, verbs: Verbs, shares: bool) -> None:
         self.learner_seconds = 0.0
         """How long the learner worked after its first question, waiting for answers excepted."""
+        self.first_question: float | None = None
+        self.last_answer: float | None = None
+        """When they came, by the monotonic clock."""
         self._verbs = verbs
         self._expected = [Verb.TASK, *([Verb.SHARE, Verb.SLOTS] if shares else []), Verb.COMPLETE]
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -95,22 +98,21 @@ class BrokerServer:
                 self._converse(connection)
 
     def _converse(self, connection: socket.socket) -> None:
-        answered = None
         try:
             while self._expected:
-                answered = self._answer(connection, answered)
+                self._answer(connection)
         except AttestreeError as error:
             _send(connection, BrokerRefusal.of(error).to_bytes())
             raise
 
-    def _answer(self, connection: socket.socket, answered: float | None) -> float:
-        """Answer one request; takes and returns the time of the last answer."""
+    def _answer(self, connection: socket.socket) -> None:
         with _hearing():
             request = Request.read(
                 frames.reader(connection.recv, ConnectionResetError("the learner hung up"))
             )
-        if answered is not None:
-            self.learner_seconds += time.monotonic() - answered
+        asked = time.monotonic()
+        self.first_question = self.first_question or asked
+        self.learner_seconds += asked - (self.last_answer or asked)
         if request.verb is not self._expected[0]:
             raise FrameError("FRAME_VERB", f"{request.verb} was asked where {self._expected[0]} is due")
         try:
@@ -120,7 +122,7 @@ class BrokerServer:
         self._expected.pop(0)
         with _hearing():
             connection.sendall(answer.to_bytes())
-        return time.monotonic()
+        self.last_answer = time.monotonic()
 
     def _answers(self) -> dict[Verb, Callable[[Request], Answer]]:
         verbs = self._verbs

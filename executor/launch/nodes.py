@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -15,6 +16,7 @@ from executor.caller import Caller
 from executor.data import Dataset
 from executor.errors import IntegrityError, host_failed
 from executor.launch.account import Account
+from executor.launch.parts import Part, PartTimes
 from executor.launch.places import Places
 from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
@@ -23,6 +25,7 @@ from executor.launch.session import NodeSession, own_labels, session_of
 from executor.launch.source import DataSource, remember, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
+from executor.launch.trees import KnownTrees
 from executor.ledger.follow import PULSE, wait_until
 from executor.sandbox.container import kill_all
 from executor.sandbox.profile import Limits
@@ -50,6 +53,8 @@ class LaunchSettings:
     """The engine's runtime to run by; empty for the one that it prefers."""
     places: Places = field(default_factory=Places)
     """Where tasks work, which a service has for all of its processes together."""
+    trees: KnownTrees = field(default_factory=KnownTrees)
+    """What the nodes have fetched of each other's trees, each once for all of them."""
     for_silent: bool = False
     """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
     waits: bool = True
@@ -70,6 +75,8 @@ class NodeReport:
     """What the ledger said of the last task that was tried."""
     beside: list[AttestreeError] = field(default_factory=list)
     """What failed besides: that the error could not be recorded, for example."""
+    parts: PartTimes = field(default_factory=PartTimes)
+    """Where the time went, that of the tasks included."""
 
     @property
     def failures(self) -> list[AttestreeError]:
@@ -81,7 +88,8 @@ class NodeReport:
         tasks = [summary.to_dict() for summary in self.tasks]
         failed = None if self.error is None else _told(self.error)
         found = {"node": self.node, "rounds": tasks, "finished": self.finished, "left": self.left}
-        return {**found, "error": failed, "beside": [_told(error) for error in self.beside]}
+        beside = [_told(error) for error in self.beside]
+        return {**found, "error": failed, "beside": beside, "parts": self.parts.to_dict()}
 
 
 def _told(error: AttestreeError) -> dict[str, str]:
@@ -174,7 +182,9 @@ def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, no
 def _session(
     caller: Caller, client: DockerClient, settings: LaunchSettings, node: str, stopping: threading.Event
 ) -> AbstractContextManager[NodeSession]:
-    return session_of(caller, client, settings.process, node, settings.seconds, stopping, settings.places)
+    return session_of(
+        caller, client, settings.process, node, settings.seconds, stopping, settings.places, settings.trees
+    )
 
 
 def _run(
@@ -183,23 +193,25 @@ def _run(
     node = report.node
     tell = partial(account.step, node, None)
     session.check_going_on()
-    recover(session, tell)
-    task = find_next_task(session)
+    with report.parts.timed(Part.READING):
+        recover(session, tell)
+        task = find_next_task(session)
     dataset = None
     while task is not None and len(report.tasks) != settings.iterations:
         session.check_going_on()
-        check_free(session, task.id)
-        dataset = dataset or _rows(caller, settings, session.store, node)
+        with report.parts.timed(Part.READING):
+            check_free(session, task.id)
+            dataset = dataset or _rows(caller, settings, session.store, node)
         report.context = task.context
-        task = _opened(session, settings, task, tell)
-        with settings.places.taken(session.check_going_on):
-            plan = _planned(session, settings, task, dataset)
-            say = partial(account.step, node, task.id.iteration)
-            report.tasks.append(run_task(plan, session, say))
+        with report.parts.timed(Part.WAITING):
+            task = _opened(session, settings, task, tell)
+        report.tasks.append(_run_one(session, settings, report, task, dataset, account))
         account.done(report.tasks[-1])
-        task = find_next_task(session)
+        with report.parts.timed(Part.READING):
+            task = find_next_task(session, task)
     if task is None:
-        report.finished = finish(session, tell, for_silent=settings.for_silent)
+        with report.parts.timed(Part.COMMITS):
+            report.finished = finish(session, tell, for_silent=settings.for_silent)
         if report.finished is not None:
             session.store.finished()
         else:
@@ -230,6 +242,26 @@ def _opened(
         session.check_going_on()
         raise
     return replace(task, context=found)
+
+
+def _run_one(  # noqa: PLR0917
+    session: NodeSession,
+    settings: LaunchSettings,
+    report: NodeReport,
+    task: NextTask,
+    dataset: Dataset,
+    account: Account,
+) -> TaskSummary:
+    """Run a task, once there is a place to work at."""
+    parts, asked = PartTimes(), time.monotonic()
+    try:
+        with settings.places.taken(session.check_going_on):
+            parts.add(Part.WAITING, time.monotonic() - asked)
+            with parts.timed(Part.READING):
+                plan = _planned(session, settings, task, dataset)
+            return run_task(plan, session, partial(account.step, report.node, task.id.iteration), parts)
+    finally:
+        report.parts.include(parts)
 
 
 def _take_no_part(session: NodeSession, report: NodeReport) -> None:

@@ -91,8 +91,11 @@ class TaskPlan:
         }
 
 
-def find_next_task(session: NodeSession) -> NextTask | None:
-    """Read what the node has to do next; None when nothing is left to do."""
+def find_next_task(session: NodeSession, last: NextTask | None = None) -> NextTask | None:
+    """Read what the node has to do next; None when nothing is left to do.
+
+    After `last` an image that is still the same is not read again: both its digests are in the context.
+    """
     ledger = session.ledger
     standing = ledger.execution.standing(session.process, session.node)
     status = ledger.orchestration.status(session.process)
@@ -105,6 +108,8 @@ def find_next_task(session: NodeSession) -> NextTask | None:
         return None
     context = ledger.orchestration.task_context(TaskId(session.process, session.node, upcoming))
     context.check_running()
+    if last is not None and last.context.image == context.image:
+        return NextTask(context, last.image, standing.state)
     image = ledger.images.get(context.image.name, context.image.version).image
     return NextTask(context, image, standing.state)
 

@@ -2,26 +2,25 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from executor.launch.neighbours import NeighbourWait
+from executor.launch.parts import Part, PartTimes
 from executor.launch.plan import TaskPlan
 from executor.launch.store import NodeStore
+from executor.launch.trees import KnownTrees
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.ledger.follow import wait_until
 from executor.ledger.transport import Receipt
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.digest import Digest
-from protocol.errors import RecordError, StateError
-from protocol.identifiers import EstimatorId
-from protocol.ledger.estimators import SharedEstimator
+from protocol.errors import RecordError
 from protocol.ledger.processes import TaskContext
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import Offer, TaskResult, check_kind
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action, verify_statement
-from protocol.trees.estimator import Estimator
-from protocol.trees.share import Share
+from protocol.trees.share import MAX_COUNT, Share, ShareLimits
 
 
 @dataclass
@@ -36,6 +35,9 @@ class TaskRelay:
     tell: Callable[[str], None]
     lent: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while neighbours are waited for: others may work meanwhile."""
+    trees: KnownTrees = field(default_factory=KnownTrees)
+    parts: PartTimes = field(default_factory=PartTimes)
+    """Where the task's time goes."""
     shared: Receipt | None = field(default=None, init=False)
     completed: Receipt | None = field(default=None, init=False)
     result: TaskResult | None = field(default=None, init=False)
@@ -62,16 +64,20 @@ class TaskRelay:
         self._verify(Action.SHARE, share, signature)
         self.plan.dataset.unchanged()
         self.tell(f"SHARE, {len(share)} bytes")
-        self.shared = self.ledger.execution.share(self.id, share, signature, self.context.audience).receipt
+        with self.parts.timed(Part.COMMITS):
+            audience = self.context.audience
+            self.shared = self.ledger.execution.share(self.id, share, signature, audience).receipt
+        offered = Share.from_bytes(share, ShareLimits(MAX_COUNT, len(share)), self.context.limits)
+        self.trees.add(self.id.process, offered.estimators)
 
     def slots(self) -> SlotsAnswer:
         """GET: what the neighbours offer; in a synchronous process, once each of them has shared."""
-        offers = self._wait_for_offers() if self.context.synchronous else self._slots_now()
+        offers = self._offers_of_all() if self.context.synchronous else self._slots_now()
         ids = sorted({estimator_id for offer in offers for estimator_id in offer.ids})
         self.tell(f"GET, {len(ids)} estimators from {len(offers)} neighbours")
-        return SlotsAnswer(
-            tuple(offers), Share(tuple(offered_estimators(self.ledger, self.context, ids))).to_bytes()
-        )
+        with self.parts.timed(Part.READING):
+            trees = self.trees.offered(self.ledger, self.context, ids)
+            return SlotsAnswer(tuple(offers), Share(tuple(trees)).to_bytes())
 
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         """Keep the state, then complete: the ledger must never name a state that is lost."""
@@ -84,7 +90,8 @@ class TaskRelay:
         self.store.keep_state(state)
         came_to = f"an ensemble of {len(read.ensemble)}" if read.output is None else f"{read.output.type}"
         self.tell(f"completing with {came_to}")
-        self.completed = self.ledger.execution.complete(self.id, result, signature).receipt
+        with self.parts.timed(Part.COMMITS):
+            self.completed = self.ledger.execution.complete(self.id, result, signature).receipt
         self.result = read
 
     def _check_state(self, record: StateRecord, digest: Digest, result: TaskResult) -> None:
@@ -105,55 +112,14 @@ class TaskRelay:
         said = statement(self.id, self.opening, action, Digest.of(payload))
         verify_statement(self.opening.public_key, said, signature)
 
-    def _wait_for_offers(self) -> list[Offer]:
-        waiting: tuple[str, ...] = ()
-
-        def check() -> list[Offer] | None:
-            nonlocal waiting
-            found = self.ledger.execution.offers(self.id)
-            if not found.missing:
-                return _by_sender(found.slots)
-            if not waiting:
-                away.enter_context(self.lent())
-            if found.missing != waiting:
-                self.tell(f"waiting for {', '.join(found.missing)}")
-                waiting = found.missing
-            self.ledger.orchestration.task_context(self.id).check_running()
-            return None
-
-        with ExitStack() as away:
-            return wait_until(
-                self.ledger, self.id.process, check, self.seconds, "the neighbours", stop=self._stopped
-            )
+    def _offers_of_all(self) -> list[Offer]:
+        wait = NeighbourWait(self.ledger, self.id, self.tell, self.lent)
+        with self.parts.timed(Part.WAITING):
+            return _by_sender(wait.offers(self.seconds, self._stopped))
 
     def _slots_now(self) -> list[Offer]:
         found = self.ledger.execution.slots(self.id.process, self.id.node)
         return _by_sender(slot.offer for slot in found if slot.sender in self.context.neighbours)
-
-
-def offered_estimators(ledger: Ledger, context: TaskContext, ids: list[EstimatorId]) -> list[Estimator]:
-    """Fetch estimators by id; those of an initial model are with the model."""
-    found = _decoded(context, ledger.execution.estimators(context.process, ids).estimators)
-    initial = context.parameters.initial_model
-    if len(found) < len(ids) and initial is not None:
-        trees = ledger.models.trees(initial.process, initial.node, used_by=context.process)
-        found = _decoded(context, trees) | found
-    lost = [estimator_id for estimator_id in ids if estimator_id not in found]
-    if lost:
-        raise _lost(ledger, context, lost)
-    return [found[estimator_id] for estimator_id in ids]
-
-
-def _lost(ledger: Ledger, context: TaskContext, ids: list[EstimatorId]) -> StateError:
-    """Say what became of trees that are offered and cannot be read: their digests outlive them."""
-    names = ", ".join(map(str, ids[:5]))
-    if ledger.execution.digests(context.process, ids).estimators:
-        return StateError("TREES_GONE", f"{names} is offered and no longer kept by the peers")
-    return StateError("ESTIMATOR_UNKNOWN", f"{names} is offered and not on the ledger")
-
-
-def _decoded(context: TaskContext, estimators: Iterable[SharedEstimator]) -> dict[EstimatorId, Estimator]:
-    return {shared.id: shared.decode(context.limits) for shared in estimators}
 
 
 def _by_sender(offers: Iterable[Offer]) -> list[Offer]:

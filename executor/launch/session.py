@@ -11,6 +11,7 @@ from executor.caller import Caller
 from executor.errors import TaskError
 from executor.launch.places import Places
 from executor.launch.store import NodeStore
+from executor.launch.trees import KnownTrees
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.network import Network
 from protocol.errors import AttestreeError
@@ -39,6 +40,8 @@ class NodeSession:
     """What failed while something graver was recorded: told with it, and never instead of it."""
     places: Places = field(default_factory=Places)
     """Where tasks work; one that waits for its neighbours lends its own."""
+    trees: KnownTrees = field(default_factory=KnownTrees)
+    """What of the neighbours' trees is known to this executor."""
 
     def interrupted(self) -> TaskError | None:
         """Say that the operator wants the executor to end, if that is so."""
@@ -61,6 +64,7 @@ def session_of(  # noqa: PLR0917
     seconds: float,
     stopping: threading.Event,
     places: Places,
+    trees: KnownTrees,
 ) -> Iterator[NodeSession]:
     """Hold the node on this host and the ledger as the node."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
@@ -77,6 +81,7 @@ def session_of(  # noqa: PLR0917
             stopping,
             caller.network,
             places=places,
+            trees=trees,
         )
 
 

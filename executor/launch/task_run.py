@@ -21,6 +21,7 @@ from typing import Any
 from executor.errors import DeadlineError, IntegrityError, TaskError, host_failed
 from executor.exits import gravest
 from executor.launch.broker import BrokerServer
+from executor.launch.parts import Part, PartTimes
 from executor.launch.plan import TaskPlan
 from executor.launch.reasons import closing_words, fit_for_record
 from executor.launch.relay import TaskRelay
@@ -50,7 +51,7 @@ class TaskSummary:
     transactions: dict[str, str]
     block: int
     seconds: float
-    learner_seconds: float
+    parts: PartTimes
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as `--json` prints it."""
@@ -67,12 +68,19 @@ class TaskSummary:
             "transactions": self.transactions,
             "block": self.block,
             "seconds": round(self.seconds, 3),
-            "learner_seconds": round(self.learner_seconds, 3),
+            "learner_seconds": round(self.parts[Part.LEARNING], 3),
+            "parts": self.parts.to_dict(),
         }
 
 
-def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) -> TaskSummary:
-    """Run the planned task to its completion on the ledger, or close it there with its cause."""
+def run_task(
+    plan: TaskPlan, session: NodeSession, tell: Callable[[str], None], parts: PartTimes | None = None
+) -> TaskSummary:
+    """Run the planned task to its completion on the ledger, or close it there with its cause.
+
+    Where its time goes is added to `parts`.
+    """
+    parts = PartTimes() if parts is None else parts
     began, task = time.monotonic(), plan.task.id
     key = bytearray(os.urandom(KEY_BYTES))
     try:
@@ -82,7 +90,7 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
         session.store.begin(
             Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL])
         )
-        relay, opened, learner_seconds = _open_and_run(plan, opening, proof, session, key, name, tell)
+        relay, opened = _open_and_run(plan, opening, proof, session, key, name, tell, parts)
     finally:
         key[:] = bytes(len(key))
     session.store.ended()
@@ -91,7 +99,7 @@ def run_task(plan: TaskPlan, session: NodeSession, tell: Callable[[str], None]) 
     receipts = {"open": opened, "share": relay.shared, "complete": relay.completed}
     transactions = {verb: receipt.tx_id for verb, receipt in receipts.items() if receipt is not None}
     block, seconds = relay.completed.block, time.monotonic() - began
-    return TaskSummary(task, relay.result, transactions, block, seconds, learner_seconds)
+    return TaskSummary(task, relay.result, transactions, block, seconds, parts)
 
 
 def _commit(plan: TaskPlan, key: SigningKey) -> tuple[Opening, bytes]:
@@ -108,16 +116,29 @@ def _open_and_run(  # noqa: PLR0917
     key: bytearray,
     name: str,
     tell: Callable[[str], None],
-) -> tuple[TaskRelay, Receipt, float]:
+    parts: PartTimes,
+) -> tuple[TaskRelay, Receipt]:
     """Open the task and run its container; one that came to nothing is closed before the error goes on."""
     seconds = min(session.seconds, float(plan.context.task_seconds))
     with laid_out(plan, session.store) as directory:
         tell("opening the task")
         profile = canonical.encode(plan.profile.to_record())
-        opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
-        relay = TaskRelay(plan, opening, session.ledger, session.store, seconds, tell, session.places.lent)
+        with parts.timed(Part.COMMITS):
+            opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
+        relay = TaskRelay(
+            plan,
+            opening,
+            session.ledger,
+            session.store,
+            seconds,
+            tell,
+            session.places.lent,
+            session.trees,
+            parts,
+        )
         try:
-            return relay, opened, _run_container(session, relay, directory, key, name)
+            _run_container(session, relay, directory, key, name)
+            return relay, opened
         except OSError as error:
             failed = host_failed(error)
             _close(session, plan.task.id, failed)
@@ -160,19 +181,29 @@ def run_directory(store: NodeStore) -> Path:
 
 def _run_container(
     session: NodeSession, relay: TaskRelay, directory: Path, key: bytearray, name: str
-) -> float:
-    plan = relay.plan
+) -> None:
+    plan, parts = relay.plan, relay.parts
+    outcome = None
     state = directory / "state" if plan.state is not None else None
     socket = directory / "broker.sock"
     with BrokerServer(socket, relay, shares=bool(plan.context.neighbours)) as broker:
         mounts = Mounts(directory / "rows", state, socket)
+        began = time.monotonic()
         with Container.create(session.client, plan.profile, mounts, session.labels, name) as container:
             container.start(key)
+            started = time.monotonic()
             if session.stopping.is_set():  # whoever stops kills what runs by then: this may have come later
                 container.kill()
-            outcome = container.wait(relay.seconds)
-    _judge(outcome, broker.failure, relay, session)
-    return broker.learner_seconds
+            timed_out = container.wait_for_end(relay.seconds)
+            if relay.completed is None:
+                outcome = container.outcome(timed_out=timed_out)
+        removed = time.monotonic()
+    asked, answered = broker.first_question or removed, broker.last_answer or removed
+    parts.add(Part.CONTAINER, started - began + removed - answered)
+    parts.add(Part.IMPORTS, asked - started)
+    parts.add(Part.LEARNING, broker.learner_seconds)
+    if relay.completed is None and outcome is not None:
+        _judge(outcome, broker.failure, relay, session)
 
 
 def _timed_out(outcome: Outcome, seconds: float) -> DeadlineError | None:
@@ -184,9 +215,7 @@ def _timed_out(outcome: Outcome, seconds: float) -> DeadlineError | None:
 
 
 def _judge(outcome: Outcome, failure: AttestreeError | None, relay: TaskRelay, session: NodeSession) -> None:
-    """Return if the result is on the ledger, whatever the container did then; else say why it is not."""
-    if relay.completed is not None:
-        return
+    """Say why the result is not on the ledger."""
     causes = [failure, session.interrupted(), _timed_out(outcome, relay.seconds)]
     known = [cause for cause in causes if cause is not None]
     if known:

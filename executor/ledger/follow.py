@@ -26,6 +26,8 @@ PAUSE = 0.5
 """Seconds until a lost stream is asked for again; every peer has been tried by then."""
 HEARTBEAT = 20.0
 """Seconds after which it is asked again though nothing was announced: a task, for one, expires in silence."""
+LAG = 10
+"""How many blocks a peer that is asked may be behind the one that says how high the chain is."""
 PULSE = 0.5
 """Seconds within which a wait notices that it is to stop."""
 _PASSING = ("LEDGER_UNREACHABLE", "LEDGER_TIMEOUT", "EVALUATE_FAILED", "PEERS_DISAGREE")
@@ -89,10 +91,12 @@ class Follower:
         except queue.Empty:
             return None
 
-    def drain(self) -> None:
-        """Forget what has been announced and not been read."""
-        while self.next(0) is not None:
-            pass
+    def drain(self) -> list[Announcement]:
+        """Return what has been announced and not been read."""
+        found = []
+        while (announcement := self.next(0)) is not None:
+            found.append(announcement)
+        return found
 
     def close(self) -> None:
         """Stop following, and leave no thread behind that uses the transport."""
@@ -149,21 +153,25 @@ def wait_until(
     what: str = "the ledger",
     *,
     stop: threading.Event | None = None,
+    wakes: Callable[[Announcement], bool] = lambda _: True,
+    again: Callable[[], float] = lambda: HEARTBEAT,
 ) -> T:
     """Return what `check` finds as soon as it is not None; WAIT_TIMEOUT after that many seconds.
 
-    The events of execution-record and orchestration are followed from the height before the first check, so
-    none is missed between a check and the wait. Once the ledger has answered, it may be away for a while.
+    The events of execution-record and orchestration are followed from before the height at the first check,
+    so none is missed between a check and the wait, nor if the peers that were checked are some blocks behind.
+    `wakes` says which of them is worth a check, `again` after how many seconds it is time for one anyway.
+    Once the ledger has answered, it may be away for a while.
     Whoever sets `stop` ends the wait, within a second, with a ConnectionAbortedError.
     """
     end = time.monotonic() + seconds
-    start = ledger.transport.chain_info().height
+    start = max(0, ledger.transport.chain_info().height - LAG)
     found = check()
     if found is not None:
         return found
     with Follower(ledger.transport, process, start, seconds) as follower:
         while (left := end - time.monotonic()) > 0:
-            _next(follower, min(left, HEARTBEAT), stop)
+            _next(follower, min(left, again()), stop, wakes)
             found = _patiently(check, end)
             if found is not None:
                 return found
@@ -173,14 +181,20 @@ def wait_until(
     )
 
 
-def _next(follower: Follower, seconds: float, stop: threading.Event | None) -> None:
-    """Return when something was announced, or after that many seconds."""
+def _next(
+    follower: Follower,
+    seconds: float,
+    stop: threading.Event | None,
+    wakes: Callable[[Announcement], bool],
+) -> None:
+    """Return when something was announced that is worth it, or after that many seconds."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         if stop is not None and stop.is_set():
             raise ConnectionAbortedError("nobody waits any more")
-        if follower.next(min(left, PULSE)) is not None:
-            follower.drain()
+        first = follower.next(min(left, PULSE))
+        heard = [] if first is None else [wakes(each) for each in (first, *follower.drain())]
+        if any(heard):
             return
 
 

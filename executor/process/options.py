@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learning.errors import ParameterError
-from learning.options import from_step, to_options
+from learning.options import from_step, home_check_record, to_options
 from learning.robust import HomeCheck
 from protocol.agreement.step import StepParameters
 from protocol.agreement.step_kind import HELD_OUT, RANGES, StepKind
@@ -72,13 +72,13 @@ def written_out(parameters: StepParameters, kind: str, step_kind: StepKind) -> d
 def _home_check(value: Any) -> Any:
     if value is None or value is False:
         return None
-    given = {} if value is True else value
-    shipped = HomeCheck()
-    return {
-        "max_alarms": _text("max_alarms", given.get("max_alarms", shipped.max_alarms)),
-        "min_found": _text("min_found", given.get("min_found", shipped.min_found)),
-        "enough_anomalies": given.get("enough_anomalies", shipped.enough_anomalies),
-    }
+    shipped = home_check_record(HomeCheck())
+    if value is True:
+        return shipped
+    # Without a word on it there is no `of_own`, as in processes older than that.
+    given = {name: item for name, item in value.items() if item is not None}
+    found = {name: given.get(name, shipped[name]) for name in shipped if name != "of_own" or name in given}
+    return {name: item if name == "enough_anomalies" else _text(name, item) for name, item in found.items()}
 
 
 def _range(pair: Any) -> Any:

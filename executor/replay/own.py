@@ -3,9 +3,9 @@
 from executor.caller import Caller
 from executor.data.source import read_file
 from executor.launch.plan import initial_state
-from executor.launch.relay import offered_estimators
 from executor.launch.source import DataSource, source_of
 from executor.launch.store import NodeStore
+from executor.launch.trees import offered_estimators
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.replay.evidence import SUFFIXES, Evidence
 from executor.replay.recorded import Recorded

@@ -89,7 +89,11 @@ class Container:
             key[:] = bytes(len(key))
 
     def wait(self, seconds: float) -> Outcome:
-        """Wait until it ends; one that has not ended in time is killed."""
+        """Wait until it ends, and say how it did."""
+        return self.outcome(timed_out=self.wait_for_end(seconds))
+
+    def wait_for_end(self, seconds: float) -> bool:
+        """Wait until it ends; one that has not ended in time is killed. Returns whether that was so."""
         timed_out = not self._ended(seconds)
         if timed_out:
             # One that ended by itself at the last moment is not there to be killed.
@@ -100,6 +104,10 @@ class Container:
                     f"container {self.id[:12]} is still there {_SECONDS_TO_DIE} s after it was killed",
                     case="alive",
                 )
+        return timed_out
+
+    def outcome(self, *, timed_out: bool) -> Outcome:
+        """Say how it ended: three questions to the engine."""
         state = self.inspect()["State"]
         code = int(state["ExitCode"])
         out_of_memory = bool(state["OOMKilled"]) or (code == _KILLED and not self._asked_to_kill())

@@ -18,10 +18,18 @@ LIMITS = {
 SECCOMP = ("name=seccomp,profile=default", "name=seccomp,profile=builtin")
 
 
+# Engines that no setting makes fit: scripts/bootstrap --check has the same sentences.
+PODMAN = "is Podman, which shares IPC, adds writable places and does not limit the log"
+DESKTOP = "is Docker Desktop's, in a virtual machine where this host's rows and sockets cannot be mounted"
+
+
 def check_engine(client: DockerClient, runtime: str = "") -> None:
     """Return if the engine enforces every limit and has the runtime; otherwise name what it cannot do."""
     with asking("describe itself"):
         information = client.info()
+    kind = unfit_kind(information)
+    if kind:
+        raise SandboxError("SANDBOX_UNSUPPORTED", f"the container engine {kind}", case="engine")
     lacking = missing(information)
     if runtime and runtime not in (information.get("Runtimes") or {}):
         known = ", ".join(sorted(information.get("Runtimes") or {})) or "none"
@@ -31,6 +39,13 @@ def check_engine(client: DockerClient, runtime: str = "") -> None:
             "SANDBOX_UNSUPPORTED",
             f"the container engine cannot {', nor '.join(lacking)}",
         )
+
+
+def unfit_kind(information: Mapping[str, Any]) -> str:
+    """Say what an engine is that imitates Docker or is out of reach; nothing of Docker in this system."""
+    if "BuildahVersion" in information:  # Podman's alone
+        return PODMAN
+    return DESKTOP if information.get("OperatingSystem") == "Docker Desktop" else ""
 
 
 def missing(information: Mapping[str, Any]) -> list[str]:

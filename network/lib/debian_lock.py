@@ -32,7 +32,7 @@ def packages(archive: str) -> dict[str, tuple[str, str]]:
             if member.issym():
                 links[name] = member.linkname
             elif member.islnk():
-                # Which of a file's names an archive has as the file itself is chance: each stands for the content.
+                # Which of a file's names an archive has as the file itself is chance.
                 digests[name] = digests.get(member.linkname.removeprefix("./"), "")
             elif member.isfile() and (file := tar.extractfile(member)) is not None:
                 raw = file.read()

@@ -57,7 +57,7 @@ install_packages() (
     die "$FAILED" "$2 was not installed" "apt-get said the above" "install by hand: $found"
 )
 
-readonly DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
+readonly DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg APT_HELPER=/usr/lib/apt/apt-helper
 
 # own_apt FOLDER SUITE: a configuration of apt for packages that are unpacked and never installed; mirror and keys are Debian's.
 own_apt() {
@@ -65,15 +65,33 @@ own_apt() {
     "$DEBIAN_KEYS or apt-get is missing" "install debian-archive-keyring, or use a Debian host"
   local mirror
   mirror=$(debian_mirror)
-  mkdir -p "$1"/{state/lists/partial,cache/archives/partial}
-  : >"$1/state/status"
-  printf 'deb [signed-by=%s] %s %s main\n' "$DEBIAN_KEYS" "$mirror" "$2" >"$1/sources.list"
-  cat >"$1/apt.conf" <<EOF
-Dir::Etc::sourcelist "$1/sources.list";
+  write_apt "$1" "$DEBIAN_KEYS" "$mirror $2 main"
+}
+
+# ubuntu_apt FOLDER SUITE: the same for Ubuntu's, from the mirror that is named; its keys are taken from there, by their hash.
+ubuntu_apt() {
+  local mirror=${ATTESTREE_UBUNTU_MIRROR:-}
+  [ -n "$mirror" ] || die "$USAGE" "no packages of Ubuntu $2" "no mirror of Ubuntu is named" "set ATTESTREE_UBUNTU_MIRROR to the address of one"
+  mkdir -p "$1"
+  quietly "download of Ubuntu's keys" "$APT_HELPER" download-file "$mirror/$UBUNTU_KEYS" "$1/keys.deb" "SHA256:$UBUNTU_KEYS_SHA256" ||
+    die "$FAILED" "no packages of Ubuntu $2" "its keys were not had from $mirror, or are others" \
+      "set ATTESTREE_UBUNTU_MIRROR to a mirror that can be reached"
+  dpkg-deb --extract "$1/keys.deb" "$1/keys"
+  write_apt "$1" "$1/keys/usr/share/keyrings/ubuntu-archive-keyring.gpg" "$mirror $2 main universe" "$mirror $2-updates main universe"
+}
+
+write_apt() { # FOLDER KEYS SOURCE...
+  local folder=$1 keys=$2
+  shift 2
+  mkdir -p "$folder"/{state/lists/partial,cache/archives/partial}
+  : >"$folder/state/status"
+  printf "deb [signed-by=$keys] %s\\n" "$@" >"$folder/sources.list"
+  cat >"$folder/apt.conf" <<EOF
+Dir::Etc::sourcelist "$folder/sources.list";
 Dir::Etc::sourceparts "-";
-Dir::State "$1/state";
-Dir::State::status "$1/state/status";
-Dir::Cache "$1/cache";
+Dir::State "$folder/state";
+Dir::State::status "$folder/state/status";
+Dir::Cache "$folder/cache";
 APT::Sandbox::User "root";
 Acquire::Languages "none";
 EOF

@@ -71,6 +71,8 @@ bytecode_store() { # PYTHON
 
 # --- Docker -------------------------------------------------------------------------------------------------------
 
+ENGINE_LOG=/var/log/dockerd.log
+ENGINE_SECONDS=120 # to start in
 engine_answers() { docker version --format '{{.Server.Version}}'; }
 has_compose() { docker compose version; }
 
@@ -78,11 +80,11 @@ has_compose() { docker compose version; }
 # closer, before it builds, pushes or pulls anything.
 engine_suits() {
   local about
-  case $(docker --version 2>/dev/null) in *[Pp]odman*) podman_lacks && return 1 ;; esac
+  ! is_podmans_command || { podman_lacks && return 1; }
   case $(docker version --format '{{range .Server.Components}}{{.Name}},{{end}}' 2>/dev/null) in
     *Podman*) podman_lacks && return 1 ;;
   esac
-  about=$(docker info --format '{{.OperatingSystem}}|{{.MemoryLimit}} {{.SwapLimit}} {{.PidsLimit}} {{.CPUCfsQuota}}|{{.DriverStatus}}' \
+  about=$(docker info --format '{{.OperatingSystem}}|{{.OSType}} {{.MemoryLimit}} {{.SwapLimit}} {{.PidsLimit}} {{.CPUCfsQuota}}|{{.SecurityOptions}}|{{.DriverStatus}}' \
     2>/dev/null) || return 0
   case $about in
     "Docker Desktop"*)
@@ -90,9 +92,16 @@ engine_suits() {
         "Install Docker in this system (docs/sandbox.md)"
       return 1
       ;;
-    *"|true true true true|"*) ;;
+    *"|linux true true true true|"*) ;;
     *)
       echo "the engine does not limit memory, swap, processes and processors. Give it all cgroup controllers (docs/sandbox.md)"
+      return 1
+      ;;
+  esac
+  case $about in
+    *"name=seccomp,profile=default"* | *"name=seccomp,profile=builtin"*) ;;
+    *)
+      echo "the engine does not filter system calls by its default seccomp profile. Give it that back (docs/sandbox.md)"
       return 1
       ;;
   esac
@@ -104,6 +113,8 @@ engine_suits() {
     } ;;
   esac
 }
+# Podman's docker command answers as if there were an engine, without one.
+is_podmans_command() { case $(docker --version 2>/dev/null) in *[Pp]odman*) ;; *) return 1 ;; esac; }
 podman_lacks() {
   echo "this is Podman, which shares IPC, adds writable places and does not limit the log, so a task's sandbox would not be what" \
     "the ledger says. Install Docker (docs/sandbox.md)"
@@ -112,7 +123,9 @@ store_is_known() { printf '%s\n' 1.45 "$(docker version --format '{{.Server.APIV
 
 docker_engine() {
   if engine_answers >/dev/null 2>&1; then
-    engine_suits >/dev/null || say "docker: the network can run, learners cannot: $(engine_suits)"
+    ! is_podmans_command || die "$DOCKER_UNREACHABLE" "the docker command is Podman's, and there is no Docker" \
+      "$(podman_lacks)" "$(how_to_install engine "Docker 20.10 or newer"), which replaces podman-docker"
+    engine_suits >/dev/null || say "docker: learners cannot run on this engine: $(engine_suits)"
     return 0
   fi
   case $(engine_answers 2>&1) in *"permission denied"*) die "$DOCKER_UNREACHABLE" "no permission on the Docker socket" \
@@ -133,14 +146,24 @@ start_engine() {
     say "docker: starting the engine with systemd"
     systemctl start docker
   else
-    say "docker: starting the engine (there is no systemd), log in /var/log/dockerd.log"
+    say "docker: starting the engine (there is no systemd), log in $ENGINE_LOG"
     clear_dead_engine
     # Without what belongs to the command that happens to start it.
     # shellcheck disable=SC2154 # by alone_with
-    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>/var/log/dockerd.log 2>&1 </dev/null {held}>&- &
+    env -u TMPDIR -u ATTESTREE_TEST_RUN setsid dockerd >>"$ENGINE_LOG" 2>&1 </dev/null {held}>&- &
   fi
-  eventually 60 "the Docker engine answers" engine_answers
+  answers_soon || die "$DOCKER_UNREACHABLE" "the Docker engine does not answer within $ENGINE_SECONDS s" "$(last_words)" \
+    "see what it says in $ENGINE_LOG or 'journalctl --unit docker', then run the command again"
 }
+answers_soon() {
+  local end=$((SECONDS + ENGINE_SECONDS))
+  until engine_answers >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    read -rt 0.2 <> <(:) || true
+  done
+}
+# last_words: what an engine said before it gave up, or why none is reached.
+last_words() { tail -n 1 "$ENGINE_LOG" 2>/dev/null | grep . || engine_answers 2>&1 | grep . || true; }
 
 # A killed engine leaves process ids of processes that are gone, or its containerd alone.
 clear_dead_engine() {

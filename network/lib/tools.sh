@@ -74,7 +74,7 @@ build_compose-plugin() { # GO TARGET
     -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=v$COMPOSE_VERSION" github.com/docker/compose/v2/cmd)
 }
 
-# The engine of `scripts/engine 29`. Its runc is a module of its own, because moby asks for versions of modules that runc 1.3 does not
+# The engine of `scripts/engine moby`. Its runc is a module of its own, because moby asks for versions of modules that runc 1.3 does not
 # take, and it filters system calls by libseccomp, whose static library comes from Debian's package.
 build_engine() { # GO TARGET
   local seccomp=$2/.seccomp library

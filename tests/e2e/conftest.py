@@ -4,12 +4,13 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docker import DockerClient
 from support.launching import learner_image, published, write_rows
 from support.network import done
-from support.second_engine import choose
+from support.second_engine import choose, chosen_engines
 
 from executor.engine import engine
 from protocol.digest import Digest
@@ -25,6 +26,7 @@ LONGEST_FIRST = (
     "test_launch_crash",
     "test_launch",
     "test_paper_on_ledger",
+    "test_moving_federation",
     "test_tutorial",
     "test_image_build",
     "test_launch_misbehaving",
@@ -40,9 +42,21 @@ LONGEST_FIRST = (
 )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker which engines its tests are about; all of them must collect the same tests."""
+    if not hasattr(node.config, "second_engines"):
+        node.config.second_engines = chosen_engines(str(node.config.getoption("--engines")))
+    node.workerinput["engines"] = list(node.config.second_engines)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Bring the files into that order, their tests as they are; leave out engines that are not meant."""
+    """Bring the files into that order, their tests as they are; leave out what is not meant."""
     choose(config, items)
+    if not config.getoption("--large"):
+        large = [item for item in items if item.get_closest_marker("large") is not None]
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]
     rank = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

@@ -17,6 +17,8 @@ from support.network import done, run
 from support.printed import EXECUTOR
 
 from executor.cli import main
+from executor.errors import EngineError
+from executor.exits import exit_code
 from executor.image.local import LocalImages
 from executor.image.publish import ImagePublication, publish
 from executor.image.registry import ImageRegistry
@@ -126,6 +128,26 @@ def test_publishing_what_another_publishes_just_now_registers_it_once(
     assert [made.transaction is None for made in (*first, second)] == [False, True]
     assert second.record == first[0].record
     assert len(scientist1.evaluate("image", "History", name, "1")["items"]) == 1
+
+
+def test_what_was_pruned_meanwhile_is_neither_pushed_nor_registered(
+    client: DockerClient, registry: ImageRegistry, name: str
+) -> None:
+    local = tiny_image(client, unique("content"), f"{name}:1")
+    wanted, images = ImagePublication(name, "1", local, registry), ledger("org1", "data-scientist").images
+    here = LocalImages(client).find(str(local))
+    assert here is not None
+
+    def prune(said: str) -> None:
+        if said.startswith("pushing"):
+            client.api.remove_image(str(local), force=True)
+
+    with pytest.raises(EngineError) as caught:
+        publish(client, images, wanted, here, prune)
+    assert exit_code(caught.value) == UNREACHABLE
+    assert registry.manifest(name, "1") is None
+    assert scientist1.code("image", "Get", name, "1") == "IMAGE_UNKNOWN"
+    assert image("publish", f"{name}:1", code=USAGE)["error"]["code"] == "IMAGE_NOT_LOCAL"
 
 
 def test_version_is_named_after_package_and_image_if_none_is_given(client: DockerClient, name: str) -> None:

@@ -8,7 +8,9 @@ from docker import DockerClient
 from support.channel import DIGESTS, unique
 from support.images import (
     INDEX,
+    TYPES,
     OwnRegistry,
+    as_type,
     entry,
     forget,
     has,
@@ -17,6 +19,7 @@ from support.images import (
     pack,
     push,
     registered,
+    relabelled,
     tiny_image,
 )
 
@@ -150,6 +153,53 @@ def test_a5_index_is_followed_to_the_image_of_this_platform(
         obtain(client, wrong)
     assert caught.value.evidence["manifest_digest"] == str(Digest.of(raw))
     assert caught.value.evidence["found"] == str(published.image_id)
+
+
+@pytest.mark.parametrize("maker", TYPES)
+def test_manifests_of_docker_and_of_oci_lead_to_the_same_image(
+    client: DockerClient, registry: OwnRegistry, published: Image, maker: str
+) -> None:
+    name = published.repository.partition("/")[2]
+    raw, kind = as_type(maker, registry.request("GET", f"/v2/{name}/manifests/{published.manifest_digest}"))
+    registry.request("PUT", f"/v2/{name}/manifests/{maker}", raw, kind)
+    forget(client, published.repository)
+    assert not has(client, published.image_id)
+    typed = registered(published.image_id, Digest.of(raw), published.repository)
+    assert obtain(client, typed).image_id == published.image_id
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        TYPES["oci"][0],
+        INDEX,
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        "application/vnd.docker.distribution.manifest.v1+prettyjws",
+        "text/html",
+        "",
+    ],
+)
+def test_a8_a_registry_that_calls_the_manifest_something_else_serves_the_same_image_or_none(
+    client: DockerClient, registry: OwnRegistry, published: Image, kind: str
+) -> None:
+    """Engines read a manifest by the type in the answer's header; the header is nobody's word."""
+    forget(client, published.repository)
+    with relabelled(registry, kind) as host:
+        repository = f"{host}/{published.repository.partition('/')[2]}"
+        elsewhere = registered(published.image_id, published.manifest_digest, repository)
+        got = obtained(client, elsewhere)
+        forget(client, repository)
+    if isinstance(got, EngineError):
+        assert (got.code, exit_code(got)) == ("IMAGE_UNAVAILABLE", ENGINE_UNREACHABLE)
+    else:
+        assert got == published.image_id
+
+
+def obtained(client: DockerClient, image: Image) -> Digest | EngineError:
+    try:
+        return obtain(client, image).image_id
+    except EngineError as error:
+        return error
 
 
 def test_a6_deleted_from_the_registry_runs_only_as_the_local_image_with_the_ledger_s_id(

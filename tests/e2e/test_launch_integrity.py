@@ -152,3 +152,28 @@ def test_a3_a10_a_moved_tag_and_a_surprising_image_change_nothing_about_what_run
     assert {"destination": "/data", "kind": "tmpfs", "read_only": True} in plan["sandbox"]["profile"][
         "mounts"
     ]
+
+
+def test_an_image_that_is_pruned_between_the_check_and_the_container_ends_the_task_with_that(
+    learner_id: Digest, rows: Path, docker_client: DockerClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    create = Container.create
+
+    with derived(docker_client, learner_id, {"opt/own": name.encode()}) as own:
+        image = published(docker_client, name, own)
+        process = running(image, rows, NODE, topology="disconnected")
+
+        def pruned_before(*given: Any, **named: Any) -> Container:
+            docker_client.api.remove_image(str(own), force=True)
+            return create(*given, **named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(steps.Container, "create", pruned_before)
+            ran = launch(process, "--data", str(rows), "--node", "node01")
+        assert (ran.code, ran.error["code"]) == (30, "IMAGE_UNAVAILABLE"), ran.out
+        task = task_of(process, "node01")
+        assert (task.state, task.closed.code) == ("failed", "IMAGE_UNAVAILABLE")
+        nothing_is_left(docker_client, process, "node01")
+        # The registry still has it: the next launch pulls it, and opens the task anew.
+        launched(process, "--data", str(rows), "--node", "node01")
+    assert task_of(process, "node01").opening.image_id == own

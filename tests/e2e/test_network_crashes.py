@@ -1,9 +1,11 @@
 """Peers, orderers and chaincode services that die: they come back by themselves, and nothing is lost."""
 
+import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -61,6 +63,18 @@ def test_e3_killed_raft_leader_is_replaced(probe: Probe) -> None:
     until(SECONDS, f"{leader} runs again", lambda: leader in containers())
 
 
+def test_e16_an_organisation_that_is_cut_off_is_missed_read_around_and_catches_up(
+    probe: Probe, prefix: str
+) -> None:
+    """Of two organisations both have to endorse: nothing is written without the other, and nothing lost."""
+    probe.submit("put", prefix, "before")
+    with cut_off("peer.org2"):
+        refusal(probe.submit, "put", prefix, "meanwhile")
+        assert probe.evaluate("get", prefix, **OWN) == b"before"
+    until(SECONDS, "a transaction commits", lambda: succeeds(probe.submit, "put", prefix, "after"))
+    until(SECONDS, "the other has it too", lambda: query("org2", "auditor", "get", prefix) == "after")
+
+
 def test_e6_killed_chaincode_service_comes_back_by_itself(probe: Probe) -> None:
     kill_process("chaincode.org2")
     until(SECONDS, "org2's chaincode answers", lambda: answers("org2", "whoami"))
@@ -113,6 +127,20 @@ def test_e6_chaincode_restarted_under_load_loses_no_committed_write(probe: Probe
     found = {item["key"] for item in probe.json("range", prefix, prefix + "~", 10_000)}
     assert found == {key for key, _ in kept}
     assert not found & {key for key, _ in failed}
+
+
+@contextmanager
+def cut_off(service: str) -> Iterator[None]:
+    """Take a container out of its network, and put it back under the names it had."""
+    container = containers()[service]
+    (inspected,) = json.loads(done("docker", "inspect", container))
+    ((network, found),) = inspected["NetworkSettings"]["Networks"].items()
+    names = [f"--alias={name}" for name in found["Aliases"] if not container.startswith(name)]
+    done("docker", "network", "disconnect", network, container)
+    try:
+        yield
+    finally:
+        done("docker", "network", "connect", *names, network, container)
 
 
 def succeeds(call: Callable[..., Any], *arguments: Any, **more: Any) -> bool:

@@ -7,6 +7,16 @@ from support.network import done
 from support.printed import EXECUTOR
 
 
+@pytest.mark.large
+@pytest.mark.timeout(3600)
+def test_twenty_nodes_on_the_ledger_equal_the_simulator_and_the_papers_claims_are_judged() -> None:
+    report = json.loads(done(EXECUTOR, "experiment", "paper", "--ledger", "--json", seconds=3600))
+    assert report["equals_simulator"] is True
+    assert report["compared"] == 240
+    assert report["table_exact"] is True
+    assert report["claims"]
+
+
 @pytest.mark.timeout(900)
 def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> None:
     words = ("experiment", "paper", "--ledger", "--quick", "--json")
@@ -16,7 +26,8 @@ def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> N
     assert report["compared"] == report["tasks"] == 24
     assert report["audited"] is True
     assert set(report["processes"]) == {"disconnected", "ring", "full"}
-    assert {"agree", "launch", "simulator"} <= set(report["parts"])
+    assert {"agree", "executor", "commits", "container", "imports", "learning"} <= set(report["parts"])
+    assert sum(report["parts"].values()) == pytest.approx(report["seconds"], rel=0.02)
     assert report["seconds"] > 0 < report["simulator_seconds"]
 
     # Run again, it finds everything done.

@@ -5,11 +5,13 @@ import io
 import json
 import ssl
 import tarfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from docker import DockerClient
@@ -24,6 +26,19 @@ from support.network import PROJECT, ROOT, until
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
+TYPES = {
+    "docker": (
+        MANIFEST,
+        "application/vnd.docker.container.image.v1+json",
+        "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    ),
+    "oci": (
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.oci.image.config.v1+json",
+        "application/vnd.oci.image.layer.v1.tar+gzip",
+    ),
+}
+"""The media types of a manifest, its configuration and its layers."""
 CONFIG = b"""version: 0.1
 log: { level: error, accesslog: { disabled: true } }
 storage: { filesystem: { rootdirectory: /tmp }, delete: { enabled: true } }
@@ -154,6 +169,47 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         yield registry
     finally:
         container.remove(force=True, v=True)
+
+
+@contextmanager
+def relabelled(registry: OwnRegistry, kind: str) -> Iterator[str]:
+    """Serve what a registry serves, but say of every manifest that it is of another type; yields the host."""
+
+    class Relabelling(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with closing(HTTPConnection(registry.host, timeout=30)) as behind:
+                behind.request(self.command, self.path, headers={"Accept": self.headers["Accept"] or "*/*"})
+                answer = behind.getresponse()
+                body = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                if name.lower() in ("content-type", "content-length", "docker-content-digest"):
+                    lie = name.lower() == "content-type" and "/manifests/" in self.path
+                    self.send_header(name, kind if lie else value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Relabelling) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def as_type(maker: str, raw: bytes) -> tuple[bytes, str]:
+    """Write a manifest with the media types of `docker` or of `oci`; returns it with its own type."""
+    manifest, config, layer = TYPES[maker]
+    found = json.loads(raw) | {"mediaType": manifest}
+    found["config"]["mediaType"] = config
+    for part in found["layers"]:
+        part["mediaType"] = layer
+    return json.dumps(found).encode(), manifest
 
 
 def index_of(entries: list[dict[str, Any]]) -> bytes:

@@ -1,28 +1,65 @@
-"""Which engines beside the first a run is about: chosen by --engines, or found in the cache."""
+"""An engine beside the first, and which of them a run is about: asked for by --engines, or cached."""
 
 import os
+from dataclasses import dataclass
 
 import pytest
+from docker import DockerClient
 
-from support.network import run
+from support.network import PROJECT, done, run
 
-ENGINES = ("26/containerd", "29/containerd", "26/classic", "29/classic")
+ALL = ("26/containerd", "29/containerd", "26/classic", "29/classic")
 """Version and image store; the default is the first that is cached."""
+ENGINES = (*ALL, "moby/containerd", "moby/classic")
+"""What can be asked for by name, too: building moby takes long."""
+
+
+@dataclass(frozen=True)
+class SecondEngine:
+    """One engine of the test's own, by its version; `port` is that of the registry which it reaches."""
+
+    version: str
+    port: str
+
+    def start(self, store: str, *, reach: bool = True) -> str:
+        """Start it with a store, anew if it has another one; returns its address."""
+        ports = ("--forward", self.port) if reach else ()
+        return self._do("start", "--store", store, *ports).strip()
+
+    def stop(self) -> None:
+        """Stop it, and remove what it had."""
+        self._do("stop", "--purge")
+
+    def _do(self, *words: str) -> str:
+        return done("scripts/engine", self.version, *words, ATTESTREE_PROJECT=PROJECT)
+
+
+def empty(client: DockerClient) -> None:
+    """Remove every image, as somebody does who wants their disk back."""
+    for image in client.images.list():
+        client.api.remove_image(str(image.id), force=True)
 
 
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests on engines that were not chosen, or that cannot be started here."""
     asked = str(config.getoption("--engines"))
-    chosen = _chosen(asked) if any(item.get_closest_marker("engine") for item in items) else ()
+    chosen: tuple[str, ...] = ()
+    if any(item.get_closest_marker("engine") for item in items):
+        told = getattr(config, "workerinput", {}).get("engines")
+        chosen = chosen_engines(asked) if told is None else tuple(told)
     left_out = [item for item in items if not _is_meant(item, chosen, bool(asked))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
 
-def _chosen(asked: str) -> tuple[str, ...]:
+def chosen_engines(asked: str) -> tuple[str, ...]:
+    """Return the engines that were asked for, or else the first that is cached.
+
+    Once for all workers of a run: one may come into the cache while they start.
+    """
     if asked:
-        return ENGINES if asked == "all" else tuple(asked.split(","))
-    there = (name for name in ENGINES if os.geteuid() == 0 and _is_cached(name))
+        return ALL if asked == "all" else tuple(asked.split(","))
+    there = (name for name in ALL if os.geteuid() == 0 and _is_cached(name))
     return tuple(there)[:1]
 
 

@@ -61,9 +61,12 @@ class LearnerContainer:
         key[:] = bytes(len(key))
         self.thread.start()
 
-    def wait(self, seconds: float) -> Outcome:
+    def wait_for_end(self, seconds: float) -> bool:
         self.thread.join(seconds)
-        return Outcome(self.code, False, False, "")
+        return False
+
+    def outcome(self, *, timed_out: bool) -> Outcome:
+        return Outcome(self.code, False, timed_out, "")
 
     def _run(self, key: io.BytesIO) -> None:
         try:

@@ -201,6 +201,16 @@ class Story:
         self.tell(found.admin1, "models", "request_revocation", name, "node01", "Org3MSP", "it is over")
         found.start_from("node01", NEXT)
 
+    def coordinate(self) -> None:
+        """Ask for another coordinator of a process that has one, and open its step."""
+        found, name = self.federation, "central"
+        found.create(changed("process", name, base=TWO_ROUNDS) | {"coordinator": "Org1MSP"})
+        for member in (found.admin1, found.admin2):
+            member.submit("orchestration", "Accept", name)
+        found.admin1.submit("orchestration", "Start", name)
+        self.tell(found.admin2, "orchestration", "replace_coordinator", name, "Org2MSP")
+        self.tell(found.admin1, "orchestration", "open_step", name, "train")
+
     def ask(self) -> None:
         """Ask everything that can be asked."""
         name, task = self.process, self.task("node01")
@@ -287,6 +297,7 @@ def told() -> Story:
     story.play(1, ("node01", "node02", "node03"), offered=5)
     story.challenge()
     story.publish()
+    story.coordinate()
     story.ask()
     return story
 

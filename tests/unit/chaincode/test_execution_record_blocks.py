@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from support.memory.federation import EXECUTION, TWO_ROUNDS, Federation
+from support.memory.federation import EXECUTION, NODES, TWO_ROUNDS, Federation
 from support.memory.ledger import VALID
 from support.memory.transcript import transcript, trees
 
@@ -109,6 +109,29 @@ def test_e15_times_that_go_back_are_recorded_as_claimed():
     changes = federation.auditor1.evaluate(EXECUTION, "History", "task", parts)["items"]
     assert [change["value"]["state"] for change in changes] == ["shared", "open"]
     assert changes[0]["time"] < changes[1]["time"]
+
+
+def test_e14_nodes_whose_clocks_are_days_apart_finish_a_round_together():
+    federation = Federation()
+    clocks = {node: federation.time + timedelta(days=3 * place) for place, node in enumerate(NODES)}
+    for node, player in federation.players.items():
+        player.open(0, time=clocks[node])
+        player.share(time=clocks[node])
+    for node, player in federation.players.items():
+        player.complete(time=clocks[node])
+    found = federation.auditor1.evaluate(EXECUTION, "Artifacts", federation.process, 0)["items"]
+    assert sorted(result["node"] for result in found) == sorted(NODES)
+
+
+def test_e14_a_clock_that_is_days_ahead_ends_nobody_elses_task():
+    federation = Federation()
+    federation.players["node01"].open(0)
+    later = federation.time + timedelta(days=30)
+    task = (EXECUTION, "Expire", federation.process, "node01", 0)
+    assert federation.nodes["node03"].code(*task, time=later) == "ACCESS_ORGANISATION"
+    assert federation.nodes["node02"].code(*task) == "TASK_NOT_EXPIRED"
+    # Its own organisation may be wrong at its own cost: the task is then launched again.
+    assert federation.nodes["node02"].submit(*task, time=later)["state"] == "expired"
 
 
 def test_a_share_of_ten_real_trees_takes_at_most_15_ms(processor_seconds):

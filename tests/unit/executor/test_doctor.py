@@ -1,10 +1,15 @@
-"""What the doctor makes of heights that peers report and of proxies; the rest is tested on live networks."""
+"""What the doctor makes of heights that peers report, of proxies, and of engines; the rest is tested live."""
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from support.answering_engine import answering
 
+from executor.cli import main
 from executor.doctor import host, ledger
 
 
@@ -66,3 +71,55 @@ def test_a_proxy_of_the_environment_is_named_without_its_address(
     assert finding.ok
     assert finding.detail.startswith(f"{name}: ")
     assert "example" not in finding.detail
+
+
+# --- engines, as `executor doctor` meets them ---
+
+DOCKER = {
+    "OSType": "linux",
+    "OperatingSystem": "Debian GNU/Linux 13 (trixie)",
+    "SecurityOptions": ["name=seccomp,profile=builtin", "name=cgroupns"],
+    "DriverStatus": [["Backing Filesystem", "extfs"]],
+    **dict.fromkeys(("MemoryLimit", "SwapLimit", "PidsLimit", "CpuCfsQuota"), True),
+}
+CONTAINERD = {"DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}
+PODMAN = json.loads((Path(__file__).parent / "info-podman-4.3.json").read_text())
+
+
+def doctored(folder: Path, monkeypatch: pytest.MonkeyPatch, info: Any, api: str) -> Any:
+    """What `executor doctor --json` says of an engine."""
+    socket = folder / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{socket}")
+    monkeypatch.setenv("ATTESTREE_STATE", str(folder / "none"))
+    with answering(socket, version={"ApiVersion": api, "Version": "1"}, info=info):
+        ran = CliRunner().invoke(main, ["doctor", "--json"])
+    checks = {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
+    return checks["docker engine"]
+
+
+@pytest.mark.parametrize(("info", "store"), [(DOCKER, "the classic"), (DOCKER | CONTAINERD, "containerd's")])
+def test_docker_passes_with_either_store(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch, info: Any, store: str
+) -> None:
+    finding = doctored(socket_folder, monkeypatch, info, "1.45")
+    assert (finding["ok"], finding["detail"]) == (True, f"1, images in {store} store")
+
+
+@pytest.mark.parametrize(
+    ("info", "api", "words"),
+    [
+        (DOCKER | CONTAINERD, "1.44", ("containerd's store and speaks API 1.44", "Docker 26 or newer")),
+        (PODMAN, "1.41", ("is Podman, which shares IPC", "Install Docker")),
+        (DOCKER | {"OperatingSystem": "Docker Desktop"}, "1.47", ("virtual machine", "Install Docker")),
+        (DOCKER | {"SwapLimit": False}, "1.45", ("cannot limit memory and swap", "cgroup controllers")),
+        (DOCKER | {"SecurityOptions": []}, "1.45", ("cannot filter system calls", "seccomp profile")),
+        (DOCKER, "1.40", ("1.41 is the least", "Docker 20.10")),
+    ],
+    ids=["old containerd store", "podman", "desktop", "no limit", "no seccomp", "old docker"],
+)
+def test_an_engine_that_does_not_serve_is_said_with_its_remedy(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch, info: Any, api: str, words: tuple[str, str]
+) -> None:
+    finding = doctored(socket_folder, monkeypatch, info, api)
+    assert finding["ok"] is False
+    assert (words[0] in finding["detail"], words[1] in finding["remedy"]) == (True, True), finding

@@ -13,7 +13,7 @@ from executor.exits import SANDBOX_REFUSED, exit_code
 from executor.sandbox.effective import check_effective, differences, effective
 from executor.sandbox.profile import ENTRY_POINT, Limits, Profile, masked_volumes
 from executor.sandbox.request import Mounts, body
-from executor.sandbox.support import check_engine, missing
+from executor.sandbox.support import DESKTOP, PODMAN, check_engine, missing, unfit_kind
 from protocol import canonical
 from protocol.digest import Digest
 
@@ -227,6 +227,14 @@ def test_engine_that_cannot_enforce_a_limit_is_refused(lacking: dict[str, Any]) 
 def test_rootless_engine_without_cgroups_is_refused() -> None:
     # It takes every limit without a warning, reports it back, and enforces none.
     assert len(missing(recorded("info-docker-20.10-rootless.json"))) == 4
+
+
+def test_engines_that_imitate_docker_or_are_in_a_virtual_machine_are_told_by_what_they_say() -> None:
+    assert unfit_kind(recorded("info-podman-4.3.json")) == PODMAN
+    # It claims every limit and the default profile, so nothing else would tell it apart.
+    assert missing(recorded("info-podman-4.3.json")) == []
+    assert unfit_kind({"OperatingSystem": "Docker Desktop"}) == DESKTOP
+    assert unfit_kind(recorded("info-docker-20.10-rootless.json")) == ""
 
 
 def test_podman_of_debian_12_is_refused_for_what_it_does_differently() -> None:

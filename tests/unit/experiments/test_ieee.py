@@ -16,7 +16,7 @@ from learning.parameters import Parameters
 from learning.robust import HomeCheck
 
 SMALL = Parameters(
-    n_new=1, n_share=1, fit=FitOptions("balanced", max_depth=2), home_check=HomeCheck(0.5, 0.2)
+    n_new=1, n_share=1, fit=FitOptions("balanced", max_depth=2), home_check=HomeCheck(0.5, 0.2, of_own=None)
 )
 
 

@@ -50,13 +50,51 @@ def test_regression_forests_agree(make_rows, form):
 
 
 @pytest.mark.skipif(implementation() != "compiled", reason="the extension is not built here")
-@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 5000])
+@pytest.mark.parametrize("n", [0, 1, 127, 128, 129, 5000])
 def test_compiled_and_numpy_forms_give_the_same_bits(random_trees, n):
     X = np.random.default_rng(0).normal(size=(n, 4))
     X[::7, 1] = np.nan
     weighted = Predictor.of(random_trees(9), np.linspace(0.1, 1.0, 9))
     for ask in (weighted.scores, weighted.votes):
         assert ask(X, form="compiled").tobytes() == ask(X, form="numpy").tobytes()
+
+
+@pytest.mark.skipif(implementation() != "compiled", reason="the extension is not built here")
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_trees_of_every_number_of_leaves_give_scikit_learns_bits(make_rows, missing):
+    """Up to 128 leaves are asked 32 at a time, larger trees walked; both kinds stand in one forest here."""
+    rows = make_rows(1, n=3000, missing=missing)
+    labels = np.random.default_rng(0).random(len(rows)) < 0.4
+    asked = make_rows(2, n=1000, missing=missing)
+    trees, total = [], np.zeros(len(asked))
+    for leaves in (2, 3, 31, 32, 33, 63, 64, 65, 96, 97, 127, 128, 129, 300, 17):
+        (grown,) = (
+            RandomForestClassifier(1, max_leaf_nodes=leaves, random_state=leaves)
+            .fit(rows.X.copy(), labels)
+            .estimators_
+        )
+        trees.append(strip(grown, TreeLimits(rows.n_features, 4000, 200)))
+        assert trees[-1].n_internal == leaves - 1
+        total += grown.predict_proba(asked.X.copy())[:, 1]
+    ours = Predictor.of(trees)
+    assert (ours.scores(asked.X, form="compiled") == total / len(trees)).all()
+    assert ours.votes(asked.X, form="compiled").tobytes() == ours.votes(asked.X, form="numpy").tobytes()
+
+
+@pytest.mark.skipif(implementation() != "compiled", reason="the extension is not built here")
+def test_trees_that_share_nodes_overrun_no_buffer(random_trees):
+    """No caller lays trees out so; if one did, every tree would still be scored, by walking it."""
+    from learning.compiled import choose
+
+    ours = TreeVoters.of(random_trees(40), np.ones(40))
+    largest = int(np.flatnonzero(ours.steps["left"][:40] != np.arange(40))[0])
+    steps = ours.steps.copy()
+    steps[:40] = steps[largest]
+    shared = TreeVoters(steps, ours.values, ours.weights, ours.n_features)
+    X = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    X[::5, 2] = np.nan
+    assert choose(None) is not None
+    assert shared.sums(X, False, "compiled").tobytes() == shared.sums(X, False, "numpy").tobytes()
 
 
 def test_exactly_half_is_normal(leaf):

@@ -1,12 +1,11 @@
 """Where the engine is looked for, and how its absence is told."""
 
 import json
-import socket
-import threading
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from support.answering_engine import answering
 
 from executor import engine as module
 from executor.engine import engine
@@ -41,9 +40,9 @@ def test_a_rootless_engine_is_found_where_there_is_no_other(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(socket_folder))
     monkeypatch.setattr(module, "_SYSTEM", str(socket_folder / "system.sock"))
     (socket_folder / name).parent.mkdir(exist_ok=True)
-    with answering(socket_folder / name, "1.44"):
+    with answering(socket_folder / name, version={"ApiVersion": "1.44"}):
         assert engine().api.api_version == "1.44"
-        with answering(socket_folder / "system.sock", "1.45"):
+        with answering(socket_folder / "system.sock", version={"ApiVersion": "1.45"}):
             assert engine().api.api_version == "1.45"
 
 
@@ -59,7 +58,7 @@ def test_the_context_of_the_docker_command_is_used(
     (socket_folder / "docker/config.json").write_text(json.dumps(current))
     if by_variable:
         monkeypatch.setenv("DOCKER_CONTEXT", "bank")
-    with answering(socket_folder / "bank.sock", "1.46"):
+    with answering(socket_folder / "bank.sock", version={"ApiVersion": "1.46"}):
         assert engine().api.api_version == "1.46"
 
 
@@ -72,7 +71,7 @@ def test_a_context_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_engine_older_than_20_10_is_refused(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
-    with answering(socket_folder / "old.sock", "1.40"):
+    with answering(socket_folder / "old.sock", version={"ApiVersion": "1.40"}):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/old.sock")
         with pytest.raises(EngineError) as caught:
             engine()
@@ -80,37 +79,6 @@ def test_an_engine_older_than_20_10_is_refused(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_podman_is_taken_by_the_api_it_speaks(monkeypatch: pytest.MonkeyPatch, socket_folder: Path) -> None:
-    with answering(socket_folder / "podman.sock", "1.41", version="4.3.1"):
+    with answering(socket_folder / "podman.sock", version={"ApiVersion": "1.41", "Version": "4.3.1"}):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_folder}/podman.sock")
         engine().close()
-
-
-class answering:  # noqa: N801 - reads as a verb where it is used
-    """A server on a unix socket that answers every request as an engine's /version."""
-
-    def __init__(self, path: Path, api: str, version: str = "19.3.1") -> None:
-        body = json.dumps({"ApiVersion": api, "Version": version}).encode()
-        self.answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
-        self.answer += f"Content-Length: {len(body)}\r\n\r\n".encode() + body
-        self.listening = socket.socket(socket.AF_UNIX)
-        self.listening.bind(str(path))
-        self.listening.listen()
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listening.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65536)
-                connection.sendall(self.answer)
-
-    def __enter__(self) -> None:
-        self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.listening.close()
-        self.thread.join()

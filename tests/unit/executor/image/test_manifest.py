@@ -81,6 +81,10 @@ def test_a5_index_without_exactly_one_image_for_the_platform_is_refused(entries:
         json.dumps({"mediaType": INDEX, "manifests": [{"digest": "sha256:" + "A" * 64}]}).encode(),
         json.dumps({"mediaType": INDEX, "manifests": 7}).encode(),
         json.dumps({"mediaType": ["list"]}).encode(),
+        # An image to who reads it so and an index to others: two images under one digest.
+        json.dumps({"manifests": [entry(AMD, "amd64")], "config": {"digest": str(CONFIG)}}).encode(),
+        json.dumps({"mediaType": INDEX, "manifests": [entry(AMD, "amd64")], "layers": []}).encode(),
+        json.dumps({"mediaType": OCI, "manifests": [], "config": {"digest": str(CONFIG)}}).encode(),
     ],
 )
 def test_a8_bytes_that_are_no_manifest_are_refused(raw: bytes) -> None:

@@ -60,6 +60,10 @@ def test_a_launch_reports_what_the_ledger_has(host: Host) -> None:
     assert task.opened is not None
     assert task.share is not None
     assert task.result is not None
+    parts = round_.pop("parts")
+    assert parts["learning"] == round_["learner_seconds"]
+    assert parts["commits"] > 0 < parts["learning"]
+    assert sum(parts.values()) <= report["parts"]["reading"] + round_["seconds"]
     seconds = [round_.pop(name) for name in ("seconds", "learner_seconds")]
     assert 0 < seconds[1] < seconds[0] < 150
     assert round_ == {
@@ -361,9 +365,12 @@ def test_stop_kills_the_node_s_container_and_closes_its_task(
             self.thread.start()
             signal.raise_signal(signal.SIGTERM)
 
-        def wait(self, _: float) -> Outcome:
+        def wait_for_end(self, _: float) -> bool:
             self.thread.join()
-            return Outcome(137, False, False, "")
+            return False
+
+        def outcome(self, *, timed_out: bool) -> Outcome:
+            return Outcome(137, False, timed_out, "")
 
     def kill(client: Any, labels: dict[str, str]) -> None:
         assert client is host.engine

@@ -1,4 +1,4 @@
-"""A node that leaves while its task runs: that is no failure, unless the others left it out."""
+"""Nodes that leave, are left out, or never share: who waits for them, how long, and what is said of it."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.memory.launches import Host, LearnerContainer, OneByOne, at_host, fresh
+from support.memory.launches import Host, LearnerContainer, OneByOne, at_host, fresh, specification_of
 
-from executor.exits import WRONG_STATE
+from executor.exits import TIME_OUT, WRONG_STATE
 from executor.launch import task_run
 from protocol.task.opening import TaskId
 
@@ -75,3 +75,25 @@ def test_h2_a_node_that_the_others_left_out_hears_of_it(
     answer: dict[str, Any] = json.loads(ran.stdout)
     assert (ran.exit_code, answer["nodes"][0]["left"]) == (WRONG_STATE, None)
     assert answer["nodes"][0]["error"]["code"] == "NODE_INACTIVE"
+
+
+def test_c11_c13_a_neighbour_that_never_shares_is_waited_for_in_vain_until_it_has_left(host: Host) -> None:
+    """The task's time decides; then it is closed, and done again once nobody silent is a neighbour."""
+    made = {**specification_of(1), "process": "waiting"}
+    made["steps"][0]["synchronous"] = True
+    host.federation.process = host.agree(made)
+    launch = ("--node", "node01", "--until-complete", "--timeout", 1, *host.data, "--json")
+    ran = host.launch(*launch)
+    answer = json.loads(ran.stdout)["nodes"][0]
+    assert (ran.exit_code, answer["error"]["code"]) == (TIME_OUT, closing_code(host))
+    shared = host.ledger().execution.get_task(TaskId(host.process, "node01", 0)).offered
+    assert shared is not None
+
+    admins = {"node02": host.federation.admin1, "node03": host.federation.admin2}
+    for node, admin in {**admins, "node04": host.federation.admin2}.items():
+        admin.submit("orchestration", "Leave", host.process, node, 0, "it never came")
+    ran = host.launch(*launch)
+    (report,) = json.loads(ran.stdout)["nodes"]
+    assert (ran.exit_code, report["finished"]["process"]) == (0, "completed")
+    done = host.ledger().execution.get_task(TaskId(host.process, "node01", 0))
+    assert (done.attempt, done.outcome is not None and done.outcome.slots) == (2, ())

@@ -1,7 +1,8 @@
 """GET in a synchronous process: every neighbour is waited for, as long as there is something to wait for."""
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from executor.errors import DeadlineError
+from executor.launch import neighbours
 from executor.launch.relay import TaskRelay
 from executor.ledger.transport import ChaincodeEvent
 from protocol.digest import Digest
@@ -23,17 +25,18 @@ OFFERS = tuple(Offer(sender, 3, Digest.of(sender.encode()), ()) for sender in ("
 
 
 class SlowNeighbours:
-    """A ledger on which one neighbour after the other shares, each announced by an event."""
+    """A ledger on which one neighbour after the other shares; what is announced is sent by a test."""
 
-    def __init__(self, *missing: tuple[str, ...], running: bool = True) -> None:
-        self.missing, self.running = list(missing), running
+    def __init__(
+        self, *missing: tuple[str, ...], running: bool = True, said: Sequence[tuple[str, str, int]] = ()
+    ) -> None:
+        self.missing, self.running, self.said = list(missing), running, said
         self.execution = self.orchestration = self.transport = self
         self.asked: list[TaskId] = []
-        self.shared = threading.Semaphore(0)
+        self.over = threading.Event()
 
     def offers(self, task: TaskId) -> Offers:
         self.asked.append(task)
-        self.shared.release()
         missing = self.missing.pop(0) if len(self.missing) > 1 else self.missing[0]
         return Offers("p", "node01", 3, OFFERS, missing)
 
@@ -49,10 +52,11 @@ class SlowNeighbours:
         return SimpleNamespace(height=7)
 
     def events(self, chaincode: str, start: int, _: float) -> Iterator[ChaincodeEvent]:
-        assert start >= 7
-        while chaincode == "execution-record" and self.shared.acquire(timeout=0.05):
-            start += 1
-            yield ChaincodeEvent(start, f"tx{start}", "TaskShared", b'{"process": "p"}')
+        for place, (name, node, iteration) in enumerate(self.said, start):
+            payload = json.dumps({"process": "p", "node": node, "iteration": iteration}).encode()
+            if chaincode == ("execution-record" if name.startswith("Task") else "orchestration"):
+                yield ChaincodeEvent(place, f"tx{place}", name, payload)
+        self.over.wait(10)
 
     def estimators(self, process: str, ids: list[Any]) -> Any:
         assert (process, ids) == ("p", [])
@@ -71,14 +75,54 @@ def relay(ledger: SlowNeighbours, seconds: float = 60.0) -> tuple[TaskRelay, lis
     return TaskRelay(plan, nothing, made, nothing, seconds, said.append), said
 
 
+SHARED = (("TaskShared", "node02", 3), ("TaskShared", "node04", 3))
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is asked but because of what was announced."""
+    monkeypatch.setattr(neighbours, "NOW_AND_THEN", 3600.0)
+
+
 def test_get_waits_until_nobody_is_missing_and_says_for_whom_once() -> None:
-    ledger = SlowNeighbours(("node02", "node04"), ("node02", "node04"), ("node04",), ())
+    """Peers that are behind the one that announced the shares are asked again."""
+    ledger = SlowNeighbours(("node02", "node04"), ("node02", "node04"), ("node04",), (), said=SHARED)
     get, said = relay(ledger)
     answer = get.slots()
+    ledger.over.set()
     assert answer.offers == OFFERS[::-1]
     assert answer.bundle == Share(()).to_bytes()
     assert said == ["waiting for node02, node04", "waiting for node04", "GET, 0 estimators from 2 neighbours"]
     assert ledger.asked == [TASK] * 4
+
+
+def test_get_does_not_ask_again_at_the_events_of_others() -> None:
+    """What strangers, other iterations and other events say is not worth a question."""
+    others = (("TaskOpened", "node02", 3), ("TaskShared", "node02", 2), ("TaskShared", "node09", 3))
+    ledger = SlowNeighbours(("node02",), (), said=(*others, *others, SHARED[0]))
+    get, _ = relay(ledger)
+    assert get.slots().offers == OFFERS[::-1]
+    ledger.over.set()
+    assert len(ledger.asked) == 2
+
+
+def test_c11_get_asks_again_when_the_process_changes_since_a_neighbour_may_have_left() -> None:
+    ledger = SlowNeighbours(("node02",), (), said=(("ProcessChanged", "node02", 3),))
+    get, _ = relay(ledger)
+    get.slots()
+    ledger.over.set()
+    assert len(ledger.asked) == 2
+
+
+def test_h1_a_peer_that_announces_nothing_delays_get_and_does_not_stop_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(neighbours, "NOW_AND_THEN", 0.01)
+    ledger = SlowNeighbours(("node02",), ("node02",), ())
+    get, _ = relay(ledger)
+    get.slots()
+    ledger.over.set()
+    assert len(ledger.asked) == 3
 
 
 def test_get_does_not_wait_for_neighbours_of_a_process_that_has_ended() -> None:
@@ -110,7 +154,9 @@ def test_the_place_is_lent_while_neighbours_are_waited_for_and_only_then() -> No
         lent.append("back")
 
     for missing in (((),), (("node02", "node04"), ("node04",), ())):
-        made, _ = relay(SlowNeighbours(*missing))
+        ledger = SlowNeighbours(*missing, said=SHARED)
+        made, _ = relay(ledger)
         made.lent = lending
         made.slots()
+        ledger.over.set()
     assert lent == ["lent", "back"]

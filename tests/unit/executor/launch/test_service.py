@@ -298,9 +298,12 @@ def test_a_signal_ends_the_learner_closes_its_task_and_the_service_ends_well(
             self.thread.start()
             signal.raise_signal(signal.SIGTERM)
 
-        def wait(self, _: float) -> Outcome:
+        def wait_for_end(self, _: float) -> bool:
             self.thread.join()
-            return Outcome(137, False, False, "a private word")
+            return False
+
+        def outcome(self, *, timed_out: bool) -> Outcome:
+            return Outcome(137, False, timed_out, "a private word")
 
     monkeypatch.setattr(task_run, "Container", Hanging)
     monkeypatch.setattr(nodes, "kill_all", lambda *_: killed.set())

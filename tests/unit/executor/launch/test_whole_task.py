@@ -201,8 +201,12 @@ def test_f12_a_container_that_ends_without_a_result_closes_its_task_with_the_cau
             self.thread = threading.Thread(target=key.clear)
             self.thread.start()
 
-        def wait(self, seconds: float) -> Outcome:
+        def wait_for_end(self, seconds: float) -> bool:
             assert seconds == 60.0
+            return ENDS[code].timed_out
+
+        def outcome(self, *, timed_out: bool) -> Outcome:
+            assert timed_out is ENDS[code].timed_out
             return ENDS[code]
 
     monkeypatch.setattr(task_run, "Container", Ending)

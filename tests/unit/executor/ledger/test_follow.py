@@ -122,7 +122,7 @@ def test_falsy_values_are_found_too():
 
 @pytest.mark.parametrize("chaincode", [EXECUTION, ORCHESTRATION])
 def test_each_event_of_the_process_leads_to_a_check(chaincode):
-    channel = Channel(height=10)
+    channel = Channel(height=follow.LAG + 3)
     waiter = Waiter(channel)
     waiter.answer(None)
     stream = channel.stream(chaincode)
@@ -131,7 +131,8 @@ def test_each_event_of_the_process_leads_to_a_check(chaincode):
     stream.events.put(event(12, tx="b"))
     waiter.answer("done")
     assert waiter.result() == "done"
-    assert channel.starts == {EXECUTION: [10], ORCHESTRATION: [10]}
+    # The peers that are checked may be some blocks behind the one that says how high the chain is.
+    assert channel.starts == {EXECUTION: [3], ORCHESTRATION: [3]}
     assert stream.closed.is_set()
 
 
