@@ -85,7 +85,7 @@ class Replay:
             for write in part.writes if part.name in NAMESPACES else ():
                 kind = str(write.key.name)[1:].partition(keys.SEPARATOR)[0]
                 if kind in KINDS and write.value is not None:
-                    with suppress(AttestreeError):
+                    with suppress(AttestreeError, KeyError, TypeError, ValueError, AttributeError):
                         self._foreseen[kind, write.value] = parse_record(kind, write.value)
 
     def forget(self) -> None:
