@@ -12,7 +12,8 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,10 +93,16 @@ class MovingFederation:
         return [node for node, owner in self.owners.items() if owner == organisation]
 
     def play(self) -> MovingRun:
-        """Do everything, in its order."""
+        """Do everything, in its order; the image that was made for it is gone afterwards."""
         began = time.monotonic()
         image = self.federation.publish(LEARNER)
-        other = self._other_version(image)
+        with self._other_version(image) as other:
+            self._play(image, other)
+        self._judge()
+        self.run.seconds = time.monotonic() - began
+        return self.run
+
+    def _play(self, image: str, other: str) -> None:
         first, second, third, fourth = self.federation.organisations[:4]
         late, leaver = self.nodes_of(fourth)[-1], self.nodes_of(third)[-1]
         roaming = self._agree("roaming", image, set(self.owners) - {late}, topology="ring", synchronous=False)
@@ -110,9 +117,6 @@ class MovingFederation:
         with Launches(self.network, self.federation.folder) as launches:
             self._start(launches, first, warm, "--all-local", "--until-complete")
             launches.wait(self._hear)
-        self._judge()
-        self.run.seconds = time.monotonic() - began
-        return self.run
 
     def _agree(self, role: str, image: str, nodes: set[str], **fields: Any) -> str:
         chosen = {node: owner for node, owner in self.owners.items() if node in nodes}
@@ -247,15 +251,19 @@ class MovingFederation:
         self.run.events.append(text)
         self.say(text)
 
-    def _other_version(self, image: str) -> str:
+    @contextmanager
+    def _other_version(self, image: str) -> Iterator[str]:
         """Publish the same learner in an image of another id, as a new version would be."""
         name = image.rpartition(":")[0]
         with self.federation.ledger(self.federation.organisations[0], SCIENTIST) as ledger:
             registered = ledger.images.get(*image.split(":")).image
         client = engine()
         try:
-            made = relabelled(client, registered.image_id)
-            return self.federation.publish_image(name, str(made))
+            made = str(relabelled(client, registered.image_id))
+            try:
+                yield self.federation.publish_image(name, made)
+            finally:
+                client.api.remove_image(made, force=True)
         finally:
             client.close()
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from support.memory.federation import Federation, Player
-from support.memory.ledger import RefusedError
 from support.memory.learners import LIMITS, PARAMETERS, Channel, Node, specification, table_of
+from support.memory.ledger import RefusedError
 from support.memory.scenario import NODES
 
 from learner.outcome import StopError
