@@ -68,9 +68,10 @@ own_apt() {
   write_apt "$1" "$DEBIAN_KEYS" "$mirror $2 main"
 }
 
-# ubuntu_apt FOLDER SUITE: the same for Ubuntu's, whose keys are taken from its archive, by their hash.
+# ubuntu_apt FOLDER SUITE: the same for Ubuntu's, from the mirror that is named; its keys are taken from there, by their hash.
 ubuntu_apt() {
-  local mirror=${ATTESTREE_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
+  local mirror=${ATTESTREE_UBUNTU_MIRROR:-}
+  [ -n "$mirror" ] || die "$USAGE" "no packages of Ubuntu $2" "no mirror of Ubuntu is named" "set ATTESTREE_UBUNTU_MIRROR to the address of one"
   mkdir -p "$1"
   quietly "download of Ubuntu's keys" "$APT_HELPER" download-file "$mirror/$UBUNTU_KEYS" "$1/keys.deb" "SHA256:$UBUNTU_KEYS_SHA256" ||
     die "$FAILED" "no packages of Ubuntu $2" "its keys were not had from $mirror, or are others" \
