@@ -25,6 +25,7 @@ LONGEST_FIRST = (
     "test_orderers_bft",
     "test_launch_crash",
     "test_launch",
+    "test_composite",
     "test_paper_on_ledger",
     "test_moving_federation",
     "test_tutorial",

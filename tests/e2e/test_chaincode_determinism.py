@@ -73,6 +73,7 @@ def life(endorsers: Endorsers) -> Life:
     live_images(made, versions)
     changing = live_proposal(made, versions[0], iterations=2)
     live_changes(made, changing, versions[1])
+    live_coordination(made, versions[0])
     finished = live_proposal(made, versions[0], iterations=1)
     players = live_round(made, finished)
     live_model(made, players[0])
@@ -99,17 +100,25 @@ def live_images(life: Life, versions: tuple[str, str]) -> None:
     life.ask(auditor1, "image", "History", IMAGE, versions[0])
 
 
-def live_proposal(life: Life, version: str, iterations: int) -> str:
+def live_proposal(life: Life, version: str, iterations: int, **more: Any) -> str:
     process = unique("process")
     owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in nodes()}
     made = specification(process, version, owners, iterations=iterations)
-    made["task_seconds"] = TASK_SECONDS
+    made |= {"task_seconds": TASK_SECONDS, **more}
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
     life.submit(scientist1, ORCHESTRATION, "Create", made)
     for member in (admin1, scientist2):
         life.submit(member, ORCHESTRATION, "Accept", process)
     life.submit(admin2, ORCHESTRATION, "Start", process)
     return process
+
+
+def live_coordination(life: Life, version: str) -> None:
+    process = live_proposal(life, version, iterations=1, coordinator="Org1MSP")
+    life.ask(scientist2, ORCHESTRATION, "ReplaceCoordinator", process, "Org2MSP")
+    life.submit(scientist1, ORCHESTRATION, "OpenStep", process, "train")
+    for member in (scientist1, scientist2):
+        life.submit(member, ORCHESTRATION, "Abort", process, "a test")
 
 
 def live_changes(life: Life, process: str, version: str) -> None:

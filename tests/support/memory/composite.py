@@ -7,7 +7,7 @@ from protocol.digest import Digest
 from protocol.task.output import Figures, MetricsOutput, SchemaOutput
 from protocol.task.result import TaskResult, ensemble_digest
 from support.memory.federation import N_FEATURES, N_NEW, Federation
-from support.memory.scenario import DIGESTS, IMAGE, SPECIFICATION, changed
+from support.memory.scenario import DIGESTS, IMAGE, NODES, SPECIFICATION, changed
 
 PREPARE, EVALUATE = 0, 3
 ITERATIONS = EVALUATE + 1
@@ -83,9 +83,26 @@ class Composite(Federation):
         for node in self.players:
             self.act(node, EVALUATE, MetricsOutput(GOOD, FAIR))
 
+    def miss_learning(self, node):
+        """Let a node of Org1 be away while the others learn, and come back for the evaluation."""
+        self.admin1.submit("orchestration", "Leave", self.process, node, 1)
+        others = [other for other in self.players if other != node]
+        self.prepare()
+        self.play(1, others)
+        ask = self.admin1.submit("orchestration", "Join", self.process, node, "Org1MSP", EVALUATE)
+        assert ask["change"] is not None
+        self.play(2, others)
+
     def finish(self):
         self.publish_all()
         self.admin1.submit("orchestration", "Complete", self.process)
+
+
+def central():
+    """Three organisations, the third of which has one node and opens the steps."""
+    nodes = NODES | {"node05": "Org3MSP"}
+    three = ["Org1MSP", "Org2MSP", "Org3MSP"]
+    return Composite(composite(organisations=three, nodes=nodes, coordinator="Org3MSP"))
 
 
 def schema_output(**changes):

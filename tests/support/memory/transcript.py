@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from protocol.trees.share import Share, ShareLimits
 from support.memory import federation as parties
+from support.memory.composite import central
 from support.memory.federation import DIGESTS, EXECUTION, LIMITS, MODEL, Federation, changed, played
 from support.memory.scenario import IMAGE, NODES
 
@@ -39,6 +40,7 @@ def transcript(turned=False):
     """Return chaincode, function and digest of all that a peer endorses."""
     peer = Peer(turned)
     propose(peer)
+    coordinate(peer)
     run(peer)
     publish(peer)
     return peer.signed
@@ -63,6 +65,13 @@ def propose(peer):
     channel.admin2.submit(ORCHESTRATION, "Accept", P)
     peer.endorse(admin, ORCHESTRATION, "Start", P)
     peer.endorse(admin, ORCHESTRATION, "Abort", P, "over")
+
+
+def coordinate(peer):
+    """A coordinator's steps."""
+    channel = central()
+    peer.endorse(channel.scientist3, ORCHESTRATION, "OpenStep", P, "prepare")
+    peer.endorse(channel.admin1, ORCHESTRATION, "ReplaceCoordinator", P, "Org2MSP")
 
 
 def run(peer):

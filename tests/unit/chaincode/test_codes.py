@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from support.memory.composite import EVALUATE, FAIR, GOOD, PREPARE, Composite, central, schema_output
 from support.memory.federation import (
     DIGESTS,
     EXECUTION,
@@ -26,6 +27,7 @@ from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.challenges import MAX_OPEN, ChallengedTask, OpenChallenges
+from protocol.task.output import MetricsOutput
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
@@ -46,6 +48,18 @@ def proposed(running):
     """The same with a second process, which nobody has accepted."""
     running.create(changed("process", "second"))
     return running
+
+
+@pytest.fixture
+def composite():
+    """A process of three steps, two of which do not learn."""
+    return prepared(Composite)()
+
+
+@pytest.fixture
+def coordinated():
+    """The same with a coordinator that has opened nothing yet."""
+    return prepared(central)()
 
 
 @pytest.fixture
@@ -311,6 +325,25 @@ def task_without_a_mark(player):
 
 
 # For each code the fixture it is met in, and the call that meets it.
+def comes_to(output):
+    """A task of the prepare step that comes to this."""
+
+    def complete(federation):
+        player = first(federation)
+        player.open(PREPARE)
+        return player.complete_code(federation.unlearned("node01", PREPARE, output))
+
+    return complete
+
+
+def opens(iteration):
+    return lambda it: first(it).member.code(*first(it).call_open(iteration))
+
+
+def open_step(name, who="admin3"):
+    return lambda it: getattr(it, who).code("orchestration", "OpenStep", P, name)
+
+
 TRIGGERS = {
     "ACCESS_ROLE": ("running", process("Start", who="auditor1")),
     "ACCESS_ORGANISATION": ("running", process("Abort", "why", who="admin3")),
@@ -411,6 +444,14 @@ TRIGGERS = {
     "RESULT_CREATED": ("shared", result(first=1)),
     "RESULT_SLOT": ("shared", lambda player: player.complete_code(player.result(slots=()))),
     "RESULT_ENSEMBLE": ("shared", result(ensemble=())),
+    "RESULT_KIND": ("composite", comes_to(MetricsOutput(GOOD, FAIR))),
+    "OUTPUT_MISMATCH": ("composite", comes_to(schema_output(columns=31))),
+    "ENSEMBLE_EMPTY": ("composite", after(lambda it: it.miss_learning("node01"), opens(EVALUATE))),
+    "STEP_UNOPENED": ("coordinated", opens(PREPARE)),
+    "STEP_ORDER": ("coordinated", open_step("learn")),
+    "STEP_UNKNOWN": ("coordinated", open_step("elsewhere")),
+    "STEP_COORDINATOR": ("running", open_step("learn", who="admin1")),
+    "ACCESS_COORDINATOR": ("coordinated", open_step("prepare", who="admin1")),
     "CHALLENGE_OWN": ("done", about_challenge("Challenge", [], who="auditor1")),
     "CHALLENGE_TASK": (
         "opened",

@@ -182,13 +182,8 @@ def test_figures_may_be_missing_where_the_rows_are_of_one_class(taught):
 def test_c9_a_node_without_estimators_comes_to_a_step_that_makes_none(federation):
     """A node that was away while the others learned has nothing to evaluate: it leaves, and they end."""
     away, process = federation, federation.process
-    away.admin1.submit(HERE, "Leave", process, NODE, 1)
     others = [node for node in away.players if node != NODE]
-    away.prepare()
-    away.play(1, others)
-    ask = away.admin1.submit(HERE, "Join", process, NODE, "Org1MSP", EVALUATE)
-    assert ask["change"] is not None
-    away.play(2, others)
+    away.miss_learning(NODE)
     player = away.players[NODE]
     assert player.member.code(*player.call_open(EVALUATE)) == "ENSEMBLE_EMPTY"
     away.admin1.submit(HERE, "Leave", process, NODE, EVALUATE)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from support.memory.composite import PREPARE, Composite, composite, schema_output
+from support.memory.composite import PREPARE, Composite, central, composite, schema_output
 from support.memory.federation import EXECUTION, prepared
 from support.memory.scenario import NODES
 
@@ -11,12 +11,6 @@ HERE = "orchestration"
 NODE = "node01"
 DAY = timedelta(days=1)
 THREE = ["Org1MSP", "Org2MSP", "Org3MSP"]
-
-
-def central():
-    """Three organisations, the third of which has one node and opens the steps."""
-    nodes = NODES | {"node05": "Org3MSP"}
-    return Composite(composite(organisations=THREE, nodes=nodes, coordinator="Org3MSP"))
 
 
 def started():

@@ -256,7 +256,7 @@ def test_task_context_has_all_that_a_task_is_checked_against(running):
         "iteration": 1,
         "iterations": 4,
         "next": 0,
-        "step": {"name": "train", "kind": "iterative", "first": 0, "iterations": 4},
+        "step": {"name": "train", "kind": "iterative", "first": 0, "iterations": 4, "opened": True},
         "synchronous": True,
         "active": True,
         "neighbours": ["node01", "node03"],

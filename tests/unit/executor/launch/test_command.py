@@ -75,6 +75,7 @@ def test_a_launch_reports_what_the_ledger_has(host: Host) -> None:
         "refused": 0,
         "ensemble": 4,
         "ensemble_digest": str(result.ensemble_digest),
+        "output": None,
         "state": str(result.state),
         "transactions": {
             "open": task.opened.tx,

@@ -146,6 +146,30 @@ def test_a1_a_tampered_image_is_refused_once_until_the_ledger_says_something_els
     assert len(list(host.ledger().execution.list_refusals(host.process, "node01"))) == 1
 
 
+def test_a_node_is_left_alone_until_the_coordinator_opens_its_step(host: Host) -> None:
+    """Nothing is tried again meanwhile, and nothing is written; the opening itself is what wakes it."""
+    host.lay_out("node01", "node02")
+    host.federation.process = host.agree(
+        {**specification_of(1), "process": "central", "coordinator": "Org2MSP"}
+    )
+    waiting = all_of(Event.NODE_REFUSED, ("central", "node01"), ("central", "node02"))
+    finished = all_of(Event.NODE_FINISHED, ("central", "node01"), ("central", "node02"))
+    opened: list[str] = []
+
+    def go_on(entry: LogEntry) -> bool:
+        if waiting(entry) and not opened:
+            with OneByOne.lock:
+                host.federation.admin2.submit("orchestration", "OpenStep", "central", "train")
+            opened.append("train")
+        return finished(entry)
+
+    said = serve(host, go_on)
+    assert of(said, Event.NODE_REFUSED) == [
+        ("central", node, "STEP_UNOPENED") for node in ("node01", "node02")
+    ]
+    assert not list(host.ledger().execution.list_refusals("central"))
+
+
 def test_what_an_earlier_executor_left_in_a_process_that_was_given_up_is_cleaned(host: Host) -> None:
     (host.directory() / "run").mkdir(parents=True)
     for admin in (host.federation.admin1, host.federation.admin2):

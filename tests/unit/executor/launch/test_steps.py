@@ -17,13 +17,11 @@ from support.memory.learners import PARAMETERS
 from executor.caller import Caller
 from executor.cli import main
 from executor.launch.account import Account
-from executor.launch.patience import is_lasting
 from executor.ledger.chaincodes.proxies import Ledger
 from learner import run as steps
 from learning import actions
 from learning.options import from_step
 from protocol.agreement.step import StepParameters
-from protocol.errors import StateError
 from protocol.task.opening import TaskId
 from protocol.task.output import Figures, MetricsOutput
 
@@ -197,10 +195,6 @@ def test_h10_a_launch_does_not_wait_for_ever_for_a_coordinator_that_vanished(cen
     assert (ran.exit_code, node["error"]["code"]) == (3, "WAIT_TIMEOUT")
     assert "step prepare to be opened" in node["error"]["cause"]
     assert not list(central.ledger().execution.list_tasks(central.process))
-
-
-def test_a_service_leaves_a_node_alone_until_its_step_is_opened() -> None:
-    assert is_lasting(StateError("STEP_UNOPENED", "step learn of p is not open yet"))
 
 
 def test_commands_open_steps_and_replace_the_coordinator(

@@ -155,4 +155,4 @@ def test_h17_a_replay_says_which_trees_differ(recorded):
     assert any("tree node01/0000 is" in line for line in other.differences)
     assert any("the share is" in line for line in other.differences)
     figures = compare(recorded, replayed(recorded, replace(honest, metrics={}), mine))
-    assert figures.differences == ("the result names other slots or figures",)
+    assert figures.differences == ("the result names other slots, other figures or another output",)
