@@ -1,5 +1,6 @@
 """What ships beside other ways to learn, without any attack: the quality goals, and paired differences."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,33 +9,36 @@ import numpy as np
 from experiments.claims import Goal, at_least, at_most
 from experiments.comparison import Difference, difference, resample
 from experiments.engine import Advance, Case, run_cases
-from experiments.metrics import METRICS, TITLES, Runs, Scores, gains, measure, metric
+from experiments.metrics import TITLES, Runs, Scores, gains, measure, metric
 from experiments.split import Split
 from experiments.variants import Variant, paper_variant
 from learning.fit import FitOptions, FitTask
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.predict import Predictor
+from learning.robust import HomeCheck
 from learning.rows import Rows
 
 RING, FULL = "ring", "full"
-PAPER, UNDEFENDED, DEFAULT, EXTRA, UNION = (
+PAPER, UNDEFENDED, DEFAULT, EXTRA, BOOSTED, UNION = (
     "paper ranking",
     "default without defence",
     "default",
-    "extra trees",
+    "extra trees, 100 places",
+    "boosted models, 100 places",
     "naive union",
 )
-ALONE = {PAPER: PAPER, EXTRA: EXTRA}  # whose lone nodes a rule is held against
-QUALITY = {RING: (0.90, 0.90, 0.80), FULL: (0.905, 0.91, 0.81)}
-AP, WORST_CLEAN, RESEARCH_AP = 0.86, 0.75, 0.90
+ALONE = {rule: rule for rule in (PAPER, EXTRA, BOOSTED)}  # whose lone nodes a rule is held against
+QUALITY = {"bacc": 0.90, "precision": 0.91, "recall": 0.81, "ap": 0.90}
+WORST_CLEAN = 0.75
 SHARE_MEDIAN, SHARE_MAX = 4.0, 5.0
+OF_OWN = 0.7
 POOLED_TREES, POOLED_PER_JOB = 50, 5
 
 
 def rules(nodes: int) -> list[Variant]:
     """The ways to learn that are compared; the union keeps everybody's first trees and ranks nothing."""
-    extra = FitOptions(kind="extra")
+    as_own = HomeCheck(of_own=OF_OWN)
     union = Parameters(
         fit=FitOptions(kind="balanced"), quota=None, vote_cap=None, home_check=None, n_max=10 * nodes
     )
@@ -42,14 +46,15 @@ def rules(nodes: int) -> list[Variant]:
         replace(paper_variant(), name=PAPER),
         Variant(UNDEFENDED, Parameters(quota=None, vote_cap=None, home_check=None)),
         Variant(DEFAULT, Parameters()),
-        Variant(EXTRA, Parameters(fit=extra)),
+        Variant(EXTRA, Parameters(fit=FitOptions(kind="extra"), n_max=100, home_check=as_own)),
+        Variant(BOOSTED, Parameters(fit=FitOptions(kind="boosted"), n_max=100, home_check=as_own)),
         Variant(UNION, union),
     ]
 
 
 def cases_for(nodes: int) -> list[Case]:
     """Every rule on ring and full (the union, one exchange, on full alone)."""
-    cases = [Case(rule, "disconnected") for rule in rules(nodes) if rule.name in {PAPER, DEFAULT, EXTRA}]
+    cases = [Case(rule, "disconnected") for rule in rules(nodes) if rule.name in {DEFAULT, *ALONE}]
     for variant in rules(nodes):
         for topology in (RING, FULL):
             if variant.name == UNION and topology == RING:
@@ -80,9 +85,9 @@ class MethodsResult:
     def goals(self) -> list[Goal]:
         """The goals for the shipped default."""
         goals = []
-        for topology, bounds in QUALITY.items():
+        for topology in (RING, FULL):
             runs = self.runs[DEFAULT, topology]
-            for name, bound in zip(METRICS, (*bounds, AP), strict=False):
+            for name, bound in QUALITY.items():
                 goals.append(
                     at_least(f"Default, {topology}, mean {TITLES[name]}", bound, metric(runs, name).mean())
                 )
@@ -93,10 +98,9 @@ class MethodsResult:
                 at_most(f"Default, {topology}, median SHARE, kB", SHARE_MEDIAN, float(np.median(shares)))
             )
             goals.append(at_most(f"Default, {topology}, greatest SHARE, kB", SHARE_MAX, float(shares.max())))
-        for rule in (DEFAULT, EXTRA):
-            for topology in QUALITY:
-                value = metric(self.runs[rule, topology], "ap").mean()
-                goals.append(at_least(f"Research goal: {rule}, {topology}, mean AP", RESEARCH_AP, value))
+        for rule, topology in itertools.product((EXTRA, BOOSTED), (RING, FULL)):
+            value = metric(self.runs[rule, topology], "ap").mean()
+            goals.append(at_least(f"Not shipped: {rule}, {topology}, mean AP", QUALITY["ap"], value))
         return goals
 
 
@@ -142,5 +146,7 @@ def _compare(result: MethodsResult) -> None:
     for topology in (RING, FULL):
         default, extra = f"{DEFAULT}, {topology}", f"{EXTRA}, {topology}"
         rivals = [(default, f"{rule}, {topology}") for rule in (PAPER, UNDEFENDED)]
-        for ours, rival in [(default, union), (extra, union), *rivals, (extra, default)]:
+        boosted = f"{BOOSTED}, {topology}"
+        pairs = [(default, union), (extra, union), *rivals, (extra, default), (boosted, default)]
+        for ours, rival in pairs:
             result.pairs[f"{ours} - {rival}"] = difference(resampled[ours], resampled[rival])

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments import pages
 from experiments.claims import goals_grid
-from experiments.methods import DEFAULT, EXTRA, FULL, PAPER, RING, UNION, MethodsResult
+from experiments.methods import BOOSTED, DEFAULT, EXTRA, FULL, PAPER, RING, UNION, MethodsResult
 from experiments.metrics import METRICS, TITLES, Scores, metric
 from experiments.pages import Grid, plain, signed, write_csv
 from experiments.reference import ATTACKED_PEERS, PEERS
@@ -26,8 +26,8 @@ def pairs_grid(result: MethodsResult) -> Grid:
 def peers_grid(result: MethodsResult, pooled: Scores | None) -> Grid:
     """Ours beside the methods a user might pick instead."""
     rows = []
-    others = ((PAPER, RING), (PAPER, FULL), (UNION, FULL))
-    for rule, topology in ((DEFAULT, RING), (DEFAULT, FULL), (EXTRA, RING), (EXTRA, FULL), *others):
+    ours = [(rule, topology) for rule in (DEFAULT, EXTRA, BOOSTED, PAPER) for topology in (RING, FULL)]
+    for rule, topology in (*ours, (UNION, FULL)):
         runs = result.runs[rule, topology]
         values = [plain(metric(runs, name).mean()) for name in METRICS[:4]]
         sent = float(np.median(np.concatenate([run.share_bytes for run in runs])))

@@ -26,6 +26,7 @@ MAX_BYTES = 1 << 20
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LONGEST_NUMBER = len(str(-MAX_INTEGER))
+_LONG_NUMBER = re.compile(rf"[0-9]{{{len(str(MAX_INTEGER))}}}")
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # What is too deep is refused before, so nothing that goes in circles comes to it.
@@ -52,6 +53,11 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
     _check_nesting(raw)
     try:
         text = raw.decode()
+        if _is_plain(text) and not _LONG_NUMBER.search(text):
+            plain: Record = _PLAIN_DECODER.decode(text)
+            # A key that stands twice is written once, so such a record is not written as it was read.
+            if _ENCODER.encode(plain) == text:
+                return plain
         record: Record = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         raise EncodingError("RECORD_TEXT", f"byte {error.start} is not UTF-8") from error
@@ -184,3 +190,5 @@ def _no_float(text: str) -> None:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_no_float, parse_constant=_no_float
 )
+_PLAIN_DECODER = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float)
+"""For records whose numbers are all short, and whose keys are counted otherwise."""

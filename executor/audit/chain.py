@@ -10,7 +10,7 @@ For each block, in order:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,9 +19,10 @@ from executor.audit.checkpoint import Marks, Resumed
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
-from executor.audit.fabric.form import InvalidError, Signed, Verdict
+from executor.audit.fabric.form import Form, InvalidError, Signed, Verdict
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, configtx, parse
+from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.transaction import Transaction, check_config_creator
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.fabric.view import View
@@ -100,13 +101,20 @@ class Chain:
         """Check the next block and yield its valid transactions."""
         return self._take(_read(raw))
 
-    def take_ahead(self, raws: Sequence[bytes]) -> Iterator[Iterator[Committed]]:
+    def take_ahead(
+        self, raws: Sequence[bytes], foresee: Callable[[list[NamespaceSet]], object] = list
+    ) -> Iterator[Iterator[Committed]]:
         """Check the next blocks, each when it is asked for; their signatures are checked together first.
 
-        That takes a third less time: the code that checks one is still at hand for the next.
+        That takes less time: the code that checks one is still at hand for the next. `foresee` is told
+        what each of their transactions says that it read and wrote, whether or not it will count.
         """
         blocks = [_read(raw) for raw in raws]
         seen = self._foresee(blocks)
+        for block in blocks:
+            for form in block.forms if isinstance(block, Block) else ():
+                if isinstance(form, Form):
+                    foresee(form.sets)
         for block in blocks:
             yield self._take(block)
         for identity in seen:
@@ -306,6 +314,6 @@ def _signatures(block: Block | MalformedError, configuration: Configuration) -> 
     with suppress(MalformedError):
         found += block.signed(configuration)
     for form in block.forms:
-        if not isinstance(form, InvalidError):
+        if isinstance(form, Form):
             found += (form.created, *form.endorsed)
     return found

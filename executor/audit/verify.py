@@ -42,7 +42,7 @@ EARLIER = (
 )
 RARELY = 50_000
 """After how many more objects cycles are looked for: a walk makes many objects and hardly a cycle."""
-AHEAD, AHEAD_BYTES = 64, 1 << 20
+AHEAD, AHEAD_BYTES = 16, 1 << 20
 """How many blocks are read before they are judged, and of how many bytes; a larger one is read alone."""
 Observer = Callable[[View, Written], None]
 
@@ -111,11 +111,12 @@ def verify_bundle(
     gc.set_threshold(RARELY, *before[1:])
     try:
         for raws in _blocks(members, manifest.height):
-            for block in chain.take_ahead(raws):
+            for block in chain.take_ahead(raws, replayed.foresee):
                 for committed in block:
                     replayed.take(committed)
                 if chain.height in heights:
                     seen[chain.height] = _seen(chain)
+            replayed.forget()
         for name, content in members:
             _need_order(name, copies)
             copies[name] = content

@@ -63,8 +63,8 @@ class Launches:
             child.wait()
         self._stack.close()
 
-    def start(self, organisation: str, process: str, *options: str) -> None:
-        """Start an executor of an organisation for a process; options say for which nodes, and how long."""
+    def start(self, organisation: str, process: str, *options: str) -> str:
+        """Start an executor for a process; options say for which nodes, and how long. Returns its name."""
         if organisation not in self._readers:
             log = LaunchLog(self._network.state, organisation)
             log.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -80,13 +80,13 @@ class Launches:
                 [*PROGRAM, *words, "--json"], stdin=subprocess.DEVNULL, stdout=printed, stderr=said
             )
         self._running[name] = child, out
+        return name
 
-    def kill(self, organisation: str, process: str) -> None:
-        """Kill an organisation's executors without warning; what they left is there for the next to find."""
-        names = [name for name in self._running if name.startswith(f"{process}-{organisation}-")]
-        for child, _ in [self._running.pop(name) for name in names]:
-            child.kill()
-            child.wait()
+    def kill(self, name: str) -> None:
+        """Kill an executor without any warning; what it left is there for the next one to find."""
+        child, _ = self._running.pop(name)
+        child.kill()
+        child.wait()
 
     def wait(self, hear: Hear) -> Reports:
         """Wait until all have ended, and return what they did; the first that failed ends the others."""

@@ -2,7 +2,8 @@
 
 1. All organisations agree on a process whose nodes do not wait for each other, on another topology and
    another image from its third iteration on, and on a node that joins then.
-2. Every node does two iterations. In the second, one leaves while its task runs; it returns for the fourth.
+2. Every node does two iterations. In the second, one dies while its task is open and has left; it returns
+   for the fourth.
 3. They go on to the end. One organisation's executor is killed in the middle of its tasks and started again.
    At the same time some of the nodes work for a second process, whose nodes do wait; there, too, an executor
    is killed.
@@ -11,7 +12,8 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,10 +93,16 @@ class MovingFederation:
         return [node for node, owner in self.owners.items() if owner == organisation]
 
     def play(self) -> MovingRun:
-        """Do everything, in its order."""
+        """Do everything, in its order; the image that was made for it is gone afterwards."""
         began = time.monotonic()
         image = self.federation.publish(LEARNER)
-        other = self._other_version(image)
+        with self._other_version(image) as other:
+            self._play(image, other)
+        self._judge()
+        self.run.seconds = time.monotonic() - began
+        return self.run
+
+    def _play(self, image: str, other: str) -> None:
         first, second, third, fourth = self.federation.organisations[:4]
         late, leaver = self.nodes_of(fourth)[-1], self.nodes_of(third)[-1]
         roaming = self._agree("roaming", image, set(self.owners) - {late}, topology="ring", synchronous=False)
@@ -109,9 +117,6 @@ class MovingFederation:
         with Launches(self.network, self.federation.folder) as launches:
             self._start(launches, first, warm, "--all-local", "--until-complete")
             launches.wait(self._hear)
-        self._judge()
-        self.run.seconds = time.monotonic() - began
-        return self.run
 
     def _agree(self, role: str, image: str, nodes: set[str], **fields: Any) -> str:
         chosen = {node: owner for node, owner in self.owners.items() if node in nodes}
@@ -151,33 +156,31 @@ class MovingFederation:
                 self._submit(other, lambda ledger: _agree(ledger, asked))
 
     def _two_iterations(self, process: str, leaver: str, late: str) -> None:
-        """Let everybody but one do two iterations, and one leave in the second while its task is open."""
-        owner = self.owners[leaver]
-        left = False
-
-        def hear(entry: LogEntry) -> None:
-            nonlocal left
-            if not left and (entry.process, entry.node, entry.iteration) == (process, leaver, 1):
-                left = True
-                self._submit(owner, lambda ledger: self._leave(ledger, process, leaver))
-            self._hear(entry)
-
+        """Let everybody but one do two iterations; in the second, one dies in the middle of its task."""
         with Launches(self.network, self.federation.folder) as launches:
+            dying: list[str] = []
+
+            def hear(entry: LogEntry) -> None:
+                if dying and (entry.process, entry.node, entry.iteration) == (process, leaver, 1):
+                    launches.kill(dying.pop())
+                    self._submit(self.owners[leaver], lambda ledger: self._leave(ledger, process, leaver))
+                self._hear(entry)
+
             for organisation in self.federation.organisations:
                 here = self.nodes_of(organisation)
+                alone = {leaver, late} & set(here)
                 chosen = (
-                    [("--node", node) for node in here if node != late]
-                    if late in here
-                    else [("--all-local",)]
+                    [("--node", node) for node in here if node not in alone] if alone else [("--all-local",)]
                 )
                 for nodes in chosen:
                     self._start(launches, organisation, process, *nodes, "--iterations", "2")
+            owner = self.owners[leaver]
+            dying.append(self._start(launches, owner, process, "--node", leaver, "--iterations", "2"))
             launches.wait(hear)
 
     def _leave(self, ledger: Ledger, process: str, node: str) -> None:
-        upcoming = ledger.orchestration.status(process).next_of(node) or 0
-        ledger.orchestration.leave(process, node, upcoming, "to see what becomes of it")
-        self._tell(f"{node} leaves from iteration {upcoming} on, while its task runs")
+        ledger.orchestration.leave(process, node, 1, "it died")
+        self._tell(f"{node} dies while its task is open, and has left from iteration 1 on")
 
     def _return(self, ledger: Ledger, process: str, node: str) -> None:
         msp = self.network.msp_id(self.owners[node])
@@ -186,27 +189,30 @@ class MovingFederation:
 
     def _to_the_end(self, roaming: str, waiting: str, two: tuple[str, str]) -> None:
         """Finish both processes at once; an executor of each is killed as a node shares, then begins anew."""
-        victims = {roaming: two[1], waiting: two[0]}
+        rest = ("--all-local", "--until-complete")
         with Launches(self.network, self.federation.folder) as launches:
+            victims: dict[tuple[str | None, str], str] = {}
 
             def hear(entry: LogEntry) -> None:
-                shares = entry.event is Event.NODE_STEP and entry.text.startswith("SHARE")
-                if shares and victims.get(str(entry.process)) == entry.organisation:
-                    process = str(entry.process)
-                    del victims[process]
-                    launches.kill(entry.organisation, process)
-                    self._tell(f"the executor of {entry.organisation} for {process} is killed")
-                    self._start(launches, entry.organisation, process, "--all-local", "--until-complete")
+                place = (entry.process, entry.organisation)
+                if entry.text.startswith("SHARE") and place in victims:
+                    launches.kill(victims.pop(place))
+                    self._tell(f"the executor of {entry.organisation} for {entry.process} is killed")
+                    self._start(launches, entry.organisation, str(entry.process), *rest)
                 self._hear(entry)
 
             for organisation in self.federation.organisations:
-                self._start(launches, organisation, roaming, "--all-local", "--until-complete")
+                name = self._start(launches, organisation, roaming, *rest)
+                if organisation == two[1]:
+                    victims[roaming, organisation] = name
             for organisation in two:
-                self._start(launches, organisation, waiting, "--all-local", "--until-complete")
+                name = self._start(launches, organisation, waiting, *rest)
+                if organisation == two[0]:
+                    victims[waiting, organisation] = name
             launches.wait(hear)
 
-    def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> None:
-        launches.start(organisation, process, *options, "--data", f"{self.data}/{{node}}.csv")
+    def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> str:
+        return launches.start(organisation, process, *options, "--data", f"{self.data}/{{node}}.csv")
 
     def _hear(self, entry: LogEntry) -> None:
         if entry.event is Event.TASK_DONE and entry.process in self.run.processes.values():
@@ -245,15 +251,19 @@ class MovingFederation:
         self.run.events.append(text)
         self.say(text)
 
-    def _other_version(self, image: str) -> str:
+    @contextmanager
+    def _other_version(self, image: str) -> Iterator[str]:
         """Publish the same learner in an image of another id, as a new version would be."""
         name = image.rpartition(":")[0]
         with self.federation.ledger(self.federation.organisations[0], SCIENTIST) as ledger:
             registered = ledger.images.get(*image.split(":")).image
         client = engine()
         try:
-            made = relabelled(client, registered.image_id)
-            return self.federation.publish_image(name, str(made))
+            made = str(relabelled(client, registered.image_id))
+            try:
+                yield self.federation.publish_image(name, made)
+            finally:
+                client.api.remove_image(made, force=True)
         finally:
             client.close()
 

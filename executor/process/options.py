@@ -75,9 +75,11 @@ def _home_check(value: Any) -> Any:
     shipped = home_check_record(HomeCheck())
     if value is True:
         return shipped
-    # Without a word on it there is no `of_own`, as in processes older than that.
     given = {name: item for name, item in value.items() if item is not None}
-    found = {name: given.get(name, shipped[name]) for name in shipped if name != "of_own" or name in given}
+    # Without a word on it there is no `of_own`, as in processes older than that.
+    found = {**shipped, **given}
+    if "of_own" not in given:
+        found.pop("of_own", None)
     return {name: item if name == "enough_anomalies" else _text(name, item) for name, item in found.items()}
 
 

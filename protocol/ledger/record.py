@@ -87,9 +87,10 @@ class LedgerRecord:
     def from_dict(cls, record: Any) -> Self:
         """Accept an object with exactly the fields of this record, each of its type."""
         layout = _LAYOUTS.get(cls) or _layout(cls)
-        found = Fields(record, cls.__name__, layout.needed, layout.optional)
-        if cls.versioned:
-            found.version(VERSION)
+        if type(record) is not dict or record.keys() != layout.needed:
+            Fields(record, cls.__name__, layout.needed, layout.optional)
+        if cls.versioned and (type(record["version"]) is not int or record["version"] != VERSION):
+            Fields(record, cls.__name__, layout.needed, layout.optional).version(VERSION)
         values = []
         for field in layout.fields:
             value = record.get(field.name)

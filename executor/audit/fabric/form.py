@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from executor.audit.fabric.messages import (
@@ -168,15 +169,15 @@ def _action(payload: Any) -> tuple[bytes, Any, bytes, Any]:
 
 
 def _results(channel: Any, answer: Any) -> tuple[str, list[NamespaceSet]]:
-    extension = parsed(proposal.ChaincodeHeaderExtension, channel.extension, Verdict.BAD_HEADER_EXTENSION)
+    called = _called(channel.extension)
     done = parsed(proposal.ChaincodeAction, answer.extension, Verdict.BAD_RESPONSE_PAYLOAD)
     try:
         sets = read_sets(done.results)
     except MalformedError as error:
         raise InvalidError(Verdict.BAD_RWSET, str(error)) from error
-    if not extension.HasField("chaincode_id") or not done.HasField("chaincode_id"):
+    if called is None or not done.HasField("chaincode_id"):
         raise InvalidError(Verdict.INVALID_OTHER_REASON, "it names no chaincode")
-    name = extension.chaincode_id.name
+    name = called
     if not name or name != done.chaincode_id.name or not done.chaincode_id.version:
         raise InvalidError(Verdict.INVALID_CHAINCODE, "its header and its endorsement name two chaincodes")
     if done.events:
@@ -185,7 +186,14 @@ def _results(channel: Any, answer: Any) -> tuple[str, list[NamespaceSet]]:
             raise InvalidError(Verdict.INVALID_OTHER_REASON, "its event is another chaincode's")
     if len({found.name for found in sets}) != len(sets):
         raise InvalidError(Verdict.ILLEGAL_WRITESET, "it names a chaincode twice")
-    return str(name), sets
+    return name, sets
+
+
+@lru_cache(maxsize=64)
+def _called(extension: bytes) -> str | None:
+    """Return the chaincode that a header's extension names; the few there are come again and again."""
+    found = parsed(proposal.ChaincodeHeaderExtension, extension, Verdict.BAD_HEADER_EXTENSION)
+    return str(found.chaincode_id.name) if found.HasField("chaincode_id") else None
 
 
 def _time(channel: Any) -> datetime | None:

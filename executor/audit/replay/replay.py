@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -10,6 +11,7 @@ from types import NoneType
 from typing import Any, get_type_hints
 
 from executor.audit.chain import Committed
+from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
 from executor.audit.replay import (
@@ -29,6 +31,7 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
+from protocol.ledger.record import LedgerRecord
 
 SENTENCES = {
     "records": "each record has a known form, under the key that names what it is about",
@@ -73,6 +76,21 @@ class Replay:
     authors: dict[str, bytes] = field(default_factory=dict)
     """By transaction, the digest of its true provenance."""
     _cache: RecordCache = field(default_factory=RecordCache)
+    _foreseen: dict[tuple[str, bytes], LedgerRecord] = field(default_factory=dict)
+    """By kind and bytes, records of blocks to come."""
+
+    def foresee(self, sets: list[NamespaceSet]) -> None:
+        """Read the records now that a transaction to come wrote; what cannot be read is found then."""
+        for part in sets:
+            for write in part.writes if part.name in NAMESPACES else ():
+                kind = str(write.key.name)[1:].partition(keys.SEPARATOR)[0]
+                if kind in KINDS and write.value is not None:
+                    with suppress(AttestreeError, KeyError, TypeError, ValueError, AttributeError):
+                        self._foreseen[kind, write.value] = parse_record(kind, write.value)
+
+    def forget(self) -> None:
+        """Forget what was foreseen."""
+        self._foreseen.clear()
 
     def take(self, committed: Committed) -> None:
         """Judge what a valid transaction wrote into the project's chaincodes."""
@@ -123,7 +141,7 @@ class Replay:
             if KINDS.get(key.kind, ("", None))[0] != namespace:
                 self.findings.fail("records", f"{key} stands in {namespace}", view.where)
                 return None
-            record = parse_record(key.kind, value)
+            record = self._foreseen.get((key.kind, value)) or parse_record(key.kind, value)
         except AttestreeError as error:
             shown = name.replace("\0", "~").strip("~")[:80]
             self.findings.fail("records", f"{shown}: {error.code}: {error.cause}", view.where)

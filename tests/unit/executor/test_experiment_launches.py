@@ -55,8 +55,7 @@ def test_the_first_that_fails_ends_the_others_with_its_words(launches: Launches)
 
 
 def test_one_that_is_killed_is_gone_and_can_be_started_again(launches: Launches) -> None:
-    launches.start("org1", "p", "hangs")
-    launches.kill("org1", "p")
+    launches.kill(launches.start("org1", "p", "hangs"))
     launches.start("org1", "p", "works")
     assert [report["node"] for report in launches.wait(lambda _: None).nodes] == ["org1"]
 

@@ -121,7 +121,7 @@ def test_methods_are_compared_without_attack() -> None:
     result = run_methods(parts, (0,), lambda _: None)
     report = methods_json(result, None)
     assert isinstance(report["cases"], list)
-    assert len(report["cases"]) == len(result.runs) == 3 + 4 * 2 + 1
+    assert len(report["cases"]) == len(result.runs) == 4 + 5 * 2 + 1
     assert result.goals()
 
 

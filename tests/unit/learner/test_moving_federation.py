@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.memory.federation import Federation, Player
 from support.memory.learners import LIMITS, PARAMETERS, Channel, Node, specification, table_of
+from support.memory.ledger import RefusedError
 from support.memory.scenario import NODES
 
 from learner.outcome import StopError
@@ -163,6 +164,22 @@ def test_c11_what_a_node_shared_before_it_died_is_taken_and_its_task_done_again(
     assert dying.shares[0] == dying.shares[1]
     turns = turns_of(channel, came_out)
     check(came_out, replay(four, turns, seed=PARAMETERS["seed"], organisations=NODES))
+
+
+def test_c12_a_node_that_left_after_it_shared_does_not_return_with_other_trees_under_their_ids(tmp_path):
+    """Its neighbours may hold what it shared, and its counters begin where its last result ended."""
+    channel = channel_of(tmp_path, synchronous=False)
+    gone = channel.nodes["node02"]
+    honest = gone.slots
+    gone.slots = lambda request: BrokerRefusal.of(StateError("NODE_INACTIVE", "it left here"))
+    with pytest.raises(StopError):
+        channel.play(0, ["node02"])
+    channel.failures.clear()
+    change(channel, "Leave", "node02", 0)
+    change(channel, "Join", "node02", "Org1MSP", 2)
+    gone.slots = honest
+    with pytest.raises(RefusedError, match="ESTIMATOR_CONFLICT"):
+        channel.play(2, ["node02"])
 
 
 def test_a_federation_that_starts_from_a_model_counts_on_from_it(tmp_path):

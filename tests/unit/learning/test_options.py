@@ -37,7 +37,7 @@ def agreed(options, **changes) -> step.StepParameters:
             kernel=KernelOptions(0.5, True, (0.1, 2.0), (1.0, 3.5)),
             quota=None,
             vote_cap=None,
-            home_check=HomeCheck(0.02, 0.25, 5),
+            home_check=HomeCheck(0.02, 0.25, 5, 0.6),
             threshold=0.55,
             vote="majority",
         ),
@@ -48,6 +48,13 @@ def agreed(options, **changes) -> step.StepParameters:
 def test_parameters_round_trip_through_canonical_bytes(parameters):
     options = canonical.decode(canonical.encode(to_options(parameters)))
     assert from_step(agreed(options)) == parameters
+
+
+def test_a_home_check_agreed_on_before_of_own_keeps_its_rule_and_its_bytes():
+    older = {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}
+    read = from_step(agreed({"home_check": older}))
+    assert read.home_check == HomeCheck(0.01, 0.5, 8, of_own=None)
+    assert to_options(read)["home_check"] == older
 
 
 def test_what_is_not_said_is_as_shipped_and_counts_and_limits_come_from_the_step():
@@ -74,6 +81,14 @@ def test_what_is_not_said_is_as_shipped_and_counts_and_limits_come_from_the_step
         ({"min_leaf": True}, "min_leaf"),
         ({"fit_depth": "3"}, "fit_depth"),
         ({"home_check": {}}, "home_check"),
+        (
+            {"home_check": {"max_alarms": "0.1", "min_found": "0.2", "enough_anomalies": 8, "own": "1.0"}},
+            "home_check",
+        ),
+        (
+            {"home_check": {"max_alarms": "0.1", "min_found": "0.2", "enough_anomalies": 8, "of_own": "0.0"}},
+            "of_own",
+        ),
         ({"home_check": {"max_alarms": "0.1", "min_found": "2.0", "enough_anomalies": 8}}, "min_found"),
         ({"threshold": None}, "threshold"),
     ],

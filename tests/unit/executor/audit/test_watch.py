@@ -56,7 +56,7 @@ def test_h20_blocks_judged_one_by_one_and_many_ahead_have_the_same_faults(watch,
     for raw in blocks:
         watch.take(raw)
     ahead = Watch(watch.chain.anchor)
-    for block in ahead.chain.take_ahead(blocks):
+    for block in ahead.chain.take_ahead(blocks, ahead._replay.foresee):
         for committed in block:
             ahead._replay.take(committed)
     assert watch.findings.failures

@@ -91,6 +91,11 @@ def test_numbers_become_text_in_their_one_spelling() -> None:
         ("null", None),
         ("false", None),
         ("true", {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}),
+        (
+            "{of_own: 0.5}",
+            {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8, "of_own": "0.5"},
+        ),
+        ("{of_own: null}", {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}),
         ("{}", {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}),
         ("{max_alarms: 0.02}", {"max_alarms": "0.02", "min_found": "0.5", "enough_anomalies": 8}),
     ],
