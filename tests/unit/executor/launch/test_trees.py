@@ -99,3 +99,11 @@ def test_what_is_not_on_the_ledger_is_said_and_not_remembered(channel: Any) -> N
         with pytest.raises(StateError, match="ESTIMATOR_UNKNOWN"):
             known.offered(channel, context(), [lost])
     assert known.offered(channel, context(), IDS[:1]) == [OFFERED[IDS[0]]]
+
+
+def test_f9_a_tree_that_comes_again_takes_no_more_room(channel: Any) -> None:
+    known = KnownTrees(max_bytes=2 * SIZE)
+    for _ in range(5):
+        known.add("p", [OFFERED[IDS[0]]])
+    assert known.offered(channel, context(), IDS[:1]) == [OFFERED[IDS[0]]]
+    assert channel.asked == [[]]
