@@ -212,6 +212,23 @@ def test_a_stop_before_a_node_has_a_directory_stops_it_all_the_same(
     assert not host.directory().exists()
 
 
+def test_the_runtime_that_is_asked_for_is_planned_or_refused_before_a_pull(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("--node", "node01", "--runtime", "runsc", "--json", *host.data)
+    described, there = host.engine.info(), dict(host.engine.images)
+    host.engine.images.clear()
+    result = host.launch(*asked)
+    assert told(result)["nodes"][0]["error"]["code"] == "SANDBOX_UNSUPPORTED"
+    host.engine.images |= there
+    monkeypatch.setattr(host.engine, "info", lambda: {**described, "Runtimes": {"runsc": {}}})
+    (plan,) = told(host.launch(*asked, "--dry-run"))["plans"]
+    assert plan["sandbox"]["profile"]["runtime"] == "runsc"
+    assert host.launch(*asked).exit_code == 0
+    task = host.ledger().execution.get_task(TaskId(host.process, "node01", 0))
+    assert str(task.opening.sandbox) == plan["sandbox"]["digest"]
+
+
 def test_a_dry_run_is_told_step_by_step(host: Host) -> None:
     assert "nothing was left to do" not in host.launch("--node", "node01", *host.data).stdout
     shown = host.launch("--node", "node01", "--dry-run")

@@ -10,6 +10,7 @@ from support.memory.story import MemberTransport
 
 from executor.errors import IntegrityError
 from executor.exits import IMAGE_INTEGRITY, exit_code
+from executor.image.comparison import evidence_of
 from executor.launch.plan import find_next_task, make_plan
 from executor.launch.session import NodeSession
 from executor.ledger.chaincodes.proxies import Ledger
@@ -88,5 +89,8 @@ def test_a1_a_peer_that_names_another_image_than_the_task_commits_to_is_refused(
     with pytest.raises(IntegrityError, match="IMAGE_MISMATCH") as raised:
         make_plan(task, lying, nothing, nothing)
     assert exit_code(raised.value) == IMAGE_INTEGRITY
-    assert raised.value.evidence["found"] == str(OTHER)
-    assert raised.value.evidence["expected"] == str(getattr(task.context.image, field))
+    assert raised.value.evidence == {
+        **evidence_of(task.image),
+        "found": str(OTHER),
+        "expected": str(getattr(task.context.image, field)),
+    }

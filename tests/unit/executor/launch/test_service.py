@@ -15,7 +15,7 @@ from support.memory.scenario import DIGESTS
 
 from executor.caller import Caller
 from executor.cli import main
-from executor.errors import UsageError
+from executor.errors import DatasetError, UsageError
 from executor.exits import USAGE
 from executor.launch import nodes, patience, service, task_run
 from executor.launch.agenda import Assignment
@@ -120,6 +120,25 @@ def test_a_node_that_fails_is_tried_again_and_keeps_nobody_from_going_on(host: H
     assert all(entry.again_in is not None for entry in failed)
     # A file's name is the operator's own.
     assert not [entry for entry in said if str(host.state) in entry.to_line()]
+
+
+def test_a_node_that_came_further_before_it_failed_is_tried_again_soon(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three failures in a row, the fourth after a task was done; the waits double but for that."""
+    monkeypatch.setattr(patience, "FIRST", 0.2)
+    monkeypatch.setattr(Service, "_is_local", lambda _, node: node == "node01")
+    done: Any = [[], [], [], ["a task"]]
+
+    def fail(*given: Any) -> NodeReport:
+        return NodeReport(given[3], done.pop(0), error=DatasetError("DATA_FILE", "gone", case="unnamed"))
+
+    monkeypatch.setattr(service, "launch_node", fail)
+    said = serve(host, lambda _: not done)
+    waits = [entry.again_in for entry in said if entry.event is Event.NODE_FAILED]
+    third, fourth = (wait or 0.0 for wait in waits[2:])
+    assert third >= 0.4
+    assert 0 < fourth <= 0.2
 
 
 def test_a1_a_tampered_image_is_refused_once_until_the_ledger_says_something_else(host: Host) -> None:

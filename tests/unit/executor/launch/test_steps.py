@@ -2,6 +2,7 @@
 
 import copy
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -195,6 +196,20 @@ def test_h10_a_launch_does_not_wait_for_ever_for_a_coordinator_that_vanished(cen
     assert (ran.exit_code, node["error"]["code"]) == (3, "WAIT_TIMEOUT")
     assert "step prepare to be opened" in node["error"]["cause"]
     assert not list(central.ledger().execution.list_tasks(central.process))
+
+
+def test_a_stop_ends_the_wait_for_a_step(central: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Account.step
+
+    def hear(account: Account, *said: Any) -> None:
+        honest(account, *said)
+        if said[-1].startswith("waiting until step"):
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Account, "step", hear)
+    ran = central.launch("--node", "node01", "--timeout", 150, "--json", *central.data)
+    (node,) = json.loads(ran.stdout)["nodes"]
+    assert (ran.exit_code, node["error"]["code"]) == (1, "INTERRUPTED")
 
 
 def test_commands_open_steps_and_replace_the_coordinator(

@@ -278,6 +278,23 @@ def test_f7_a_state_that_would_strand_the_node_is_not_taken(
     assert run_task(planned(session, tmp_path), session, lambda _: None).task.iteration == 0
 
 
+@pytest.mark.parametrize("field", ["state", "ensemble_digest"])
+def test_f7_a_result_that_names_another_state_than_it_hands_in_is_not_taken(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    honest = steps._result
+
+    def misnaming(*given: Any) -> Any:
+        result, raw = honest(*given)
+        return replace(result, **{field: Digest.of(b"another")}), raw
+
+    monkeypatch.setattr(steps, "_result", misnaming)
+    with pytest.raises(RecordError):
+        run_task(planned(session, tmp_path), session, lambda _: None)
+    assert closed(session).code == "RECORD_VALUE"
+    assert list((session.store.directory / "states").iterdir()) == []
+
+
 def test_f7_an_executor_with_a_copied_directory_closes_nothing_of_the_first(
     session: NodeSession,
     federation: Any,
