@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from support.memory.story import MemberTransport
 from executor.errors import IntegrityError
 from executor.exits import IMAGE_INTEGRITY, exit_code
 from executor.image.comparison import evidence_of
-from executor.launch.plan import find_next_task, make_plan
+from executor.launch.plan import find_next_task, initial_state, make_plan
 from executor.launch.session import NodeSession
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.errors import PhaseError
@@ -63,8 +64,60 @@ def test_the_next_task_is_what_the_ledger_has(federation: Any) -> None:
 
 
 def test_a_node_that_takes_no_part_has_no_task(federation: Any) -> None:
+    stranger = session(federation, node="node06")
     with pytest.raises(StateError, match="NODE_UNKNOWN"):
-        find_next_task(session(federation, node="node06"))
+        find_next_task(stranger)
+
+
+def asked(session: NodeSession, function: str) -> list[tuple[str, ...]]:
+    """What the node's peer was asked, of one function."""
+    transport: Any = session.ledger.transport
+    return [
+        arguments for _, chaincode, name, arguments, *_ in transport.sent if f"{chaincode} {name}" == function
+    ]
+
+
+def test_an_image_is_read_again_only_if_the_next_task_has_another(federation: Any) -> None:
+    held = session(federation)
+    first = find_next_task(held)
+    assert first is not None
+    assert len(asked(held, "image Get")) == 1
+    federation.play(0)
+    marked = replace(first, image=replace(first.image, version="0.0.1"))
+    second = find_next_task(held, marked)
+    assert second is not None
+    assert (second.id.iteration, second.image) == (1, marked.image)
+    assert second.state == federation.players["node01"].state
+    assert len(asked(held, "image Get")) == 1
+    older = replace(
+        marked, context=replace(first.context, image=replace(first.context.image, image_id=OTHER))
+    )
+    again = find_next_task(held, older)
+    assert again is not None
+    assert (again.image, again.state) == (first.image, second.state)
+    assert asked(held, "image Get")[1:] == [(first.image.name, first.image.version)]
+
+
+def test_the_trees_of_an_initial_model_are_asked_for_as_the_process_that_starts_from_it(
+    federation: Any,
+) -> None:
+    for iteration in (0, 1):
+        federation.play(iteration)
+    federation.publish_all()
+    model = federation.process
+    federation.start_from("node02", "second")
+    held = session(federation)
+    context = held.ledger.orchestration.task_context(TaskId("second", "node01", 0))
+    initial = context.parameters.initial_model
+    assert initial is not None
+    state = initial_state(context, held.ledger, initial)
+    assert {(*arguments[:2], arguments[-1]) for arguments in asked(held, "model Trees")} == {
+        (model, "node02", "second")
+    }
+    assert (state.process, state.node, state.iteration) == ("second", "node01", 0)
+    assert state.seed == context.parameters.agreed.seed
+    published = held.ledger.models.get(model, "node02")
+    assert state.ensemble_digest == published.digest
 
 
 @pytest.mark.parametrize("change", [{"process": "another"}, {"node": "node02"}, {"iteration": 1}])
