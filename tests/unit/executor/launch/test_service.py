@@ -1,85 +1,32 @@
 """The service on the channel in memory: what it finds, tries again and leaves alone, and how it ends."""
 
-import json
 import shutil
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from support.memory.launches import IMAGE, Host, LearnerContainer, OneByOne, at_host, fresh, specification_of
+from support.memory.launches import IMAGE, Host, OneByOne, at_host, fresh, specification_of
 from support.memory.scenario import DIGESTS
+from support.memory.services import all_of, impatient, of, serve
 
 from executor.caller import Caller
-from executor.cli import main
-from executor.errors import DatasetError, UsageError
-from executor.exits import USAGE
-from executor.launch import nodes, patience, service, task_run
+from executor.errors import DatasetError
+from executor.launch import nodes, patience, service
 from executor.launch.agenda import Assignment
-from executor.launch.log import Event, LaunchLog, LogEntry
+from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
-from executor.launch.nodes import LaunchSettings, NodeReport
-from executor.launch.places import Places
+from executor.launch.nodes import NodeReport
 from executor.launch.service import Service
-from executor.launch.store import NodeStore, held
+from executor.launch.store import NodeStore
 from executor.ledger.errors import PhaseError
-from executor.network import Network
-from executor.sandbox.container import Outcome
-from executor.sandbox.profile import Limits
-from executor.stop import StopSignals
-from protocol.task.opening import TaskId
-
-Heard = Callable[[LogEntry], bool]
 
 
 @pytest.fixture
 def host(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    monkeypatch.setattr(patience, "FIRST", 0.01)
-    monkeypatch.setattr(service, "PULSE", 0.05)
+    impatient(monkeypatch)
     with at_host(Host(socket_folder, fresh(1)), monkeypatch) as found:
         yield found
-
-
-def serve(host: Host, is_over: Heard, places: int = 2) -> list[LogEntry]:
-    """Serve until a line says that it is over; returns all lines."""
-    stop, said = StopSignals(), list[LogEntry]()
-
-    def keep(entry: LogEntry) -> None:
-        said.append(entry)
-        stop.asked = is_over(entry) or stop.asked
-
-    settings = LaunchSettings("", None, None, Limits(), 60.0, places=Places(places))
-    caller = Caller(Network.load(), "org1", "the node")
-    client: Any = host.engine
-    Service(caller, client, settings, keep, lambda *_: None, stop).run()
-    assert [said[0].event, *(entry.event for entry in said[-1:])] == [
-        Event.SERVICE_STARTED,
-        Event.SERVICE_STOPPED,
-    ]
-    return said
-
-
-def of(said: list[LogEntry], event: Event) -> list[tuple[str | None, str | None, str | None]]:
-    return sorted((entry.process, entry.node, entry.code) for entry in said if entry.event is event)
-
-
-def all_of(event: Event, *wanted: tuple[str, str]) -> Heard:
-    """Whether an event has come for each of these nodes of processes."""
-    left = set(wanted)
-
-    def heard(entry: LogEntry) -> bool:
-        if entry.event is event:
-            left.discard((str(entry.process), str(entry.node)))
-        return not left
-
-    return heard
-
-
-def typed(*options: str) -> Result:
-    return CliRunner().invoke(main, ["launch", "--follow", *options])
 
 
 def test_a_process_that_starts_later_is_found_and_worked_for(host: Host) -> None:
@@ -317,88 +264,3 @@ def test_a_defect_ends_one_launch_and_not_the_service(
     assert "in flawed" in shown
     assert "RuntimeError" in shown
     assert "a row's own words" not in shown
-
-
-def test_f7_only_one_service_works_for_an_organisation(host: Host) -> None:
-    lock = host.state / "executor" / "org1" / "service.lock"
-    lock.parent.mkdir(parents=True)
-    with held(lock, UsageError("SERVICE_BUSY", "never")):
-        refused = typed("--json")
-    error = json.loads(refused.stdout)["error"]
-    assert (refused.exit_code, error["code"]) == (USAGE, "SERVICE_BUSY")
-    assert f"works for org1 with {host.state / 'executor'}" in error["cause"]
-
-
-def test_a_signal_ends_the_learner_closes_its_task_and_the_service_ends_well(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed = threading.Event()
-
-    class Hanging(LearnerContainer):
-        def start(self, key: bytearray) -> None:
-            key[:] = bytes(len(key))
-            self.thread = threading.Thread(target=killed.wait)
-            self.thread.start()
-            signal.raise_signal(signal.SIGTERM)
-
-        def wait_for_end(self, _: float) -> bool:
-            self.thread.join()
-            return False
-
-        def outcome(self, *, timed_out: bool) -> Outcome:
-            return Outcome(137, False, timed_out, "a private word")
-
-    monkeypatch.setattr(task_run, "Container", Hanging)
-    monkeypatch.setattr(nodes, "kill_all", lambda *_: killed.set())
-    host.lay_out("node01", "node02")
-    ran = typed("--json", "--tasks", "1")
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    said = [LogEntry.from_line(line.encode()) for line in ran.stdout.splitlines()]
-    assert None not in said
-    found = [entry for entry in said if entry is not None]
-    assert [entry.event for entry in found][-4:] == [
-        Event.SERVICE_STOPPING,
-        Event.NODE_STOPPED,
-        Event.NODE_STOPPED,
-        Event.SERVICE_STOPPED,
-    ]
-    assert "a private word" not in ran.stdout
-    states = [task.closed for task in map(host.ledger().execution.get_task, opened(host))]
-    assert [closed.code for closed in states if closed is not None] == ["INTERRUPTED"]
-    assert LaunchLog(host.state, "org1").newest.read_text() == ran.stdout
-
-
-def opened(host: Host) -> list[TaskId]:
-    """The one task that was begun: there was one place."""
-    found = [TaskId(task.process, task.node, 0) for task in host.ledger().execution.list_tasks(host.process)]
-    assert len(found) == 1
-    return found
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--process", "p"),
-        ("--node", "node01"),
-        ("--all-local",),
-        ("--iterations", "2"),
-        ("--until-complete",),
-        ("--data", "x.csv"),
-        ("--label", "Fraud"),
-        ("--drop", "x"),
-        ("--dry-run",),
-    ],
-    ids=lambda options: options[0],
-)
-def test_what_says_for_whom_to_work_is_no_option_of_a_service(host: Host, options: tuple[str, ...]) -> None:
-    refused = typed(*options, "--json")
-    error = json.loads(refused.stdout)["error"]
-    assert (refused.exit_code, error["code"]) == (USAGE, "LAUNCH_OPTIONS")
-    assert error["cause"] == f"--follow and {options[0]} exclude each other"
-
-
-def test_a_launch_needs_a_process_or_to_follow(host: Host) -> None:
-    refused = CliRunner().invoke(main, ["launch", "--json"])
-    error = json.loads(refused.stdout)["error"]
-    assert (refused.exit_code, error["code"]) == (USAGE, "LAUNCH_OPTIONS")
-    assert "--follow" in error["remedy"]
