@@ -8,11 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from executor.errors import TaskError
-from executor.launch.broker import BrokerServer
+from executor.launch import broker as broker_module
+from executor.launch.broker import SOCKET_MODE, BrokerServer
 from executor.launch.reasons import closing_words
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.broker.messages import Answer, BrokerRefusal, Request, Verb, read_answer
@@ -57,7 +59,7 @@ class RecordingRelay:
     def complete(self, signature: bytes, result: bytes, state: bytes) -> None:
         if self.fails is not None:
             raise self.fails
-        self.heard.append(("complete", result.hex(), state.hex()))
+        self.heard.append(("complete", signature.hex(), result.hex(), state.hex()))
 
     def stop(self) -> None:
         self.stopped.set()
@@ -97,7 +99,45 @@ def test_a_round_is_served_in_its_order(socket_folder: Path) -> None:
         assert isinstance(ask(learner, Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state"))), Answer)
         assert learner.recv(1) == b""
     assert broker.failure is None
-    assert [said[0] for said in relay.heard] == ["share", "slots", "complete"]
+    signed = SIGNATURE.hex()
+    assert relay.heard == [
+        ("share", signed, b"trees".hex()),
+        ("slots",),
+        ("complete", signed, b"result".hex(), b"state".hex()),
+    ]
+
+
+def test_the_learner_works_from_each_answer_to_its_next_question(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock: each question, then its answer."""
+    clock = iter([10.0, 11.0, 15.0, 20.0, 21.0, 30.0, 32.0, 33.0])
+    monkeypatch.setattr(broker_module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with serving(socket_folder, RecordingRelay()) as (broker, learner):
+        assert (broker.first_question, broker.last_answer, broker.learner_seconds) == (None, None, 0.0)
+        for request in (
+            Request(Verb.TASK),
+            Request(Verb.SHARE, SIGNATURE, (b"trees",)),
+            Request(Verb.SLOTS),
+            Request(Verb.COMPLETE, SIGNATURE, (b"result", b"state")),
+        ):
+            ask(learner, request)
+    assert (broker.first_question, broker.last_answer) == (10.0, 33.0)
+    assert broker.learner_seconds == (15 - 11) + (21 - 20) + (32 - 30)
+
+
+def test_any_user_may_connect_within_the_private_directory(socket_folder: Path) -> None:
+    with serving(socket_folder, RecordingRelay()):
+        assert (socket_folder / "broker.sock").stat().st_mode & 0o777 == SOCKET_MODE == 0o666
+
+
+def test_a_learner_that_does_not_hear_its_refusal_is_refused_all_the_same(socket_folder: Path) -> None:
+    with serving(socket_folder, RecordingRelay()) as (broker, learner):
+        learner.shutdown(socket.SHUT_RD)
+        learner.sendall(Request(Verb.SLOTS).to_bytes())
+    assert broker.failure is not None
+    assert broker.failure.code == "FRAME_VERB"
+    assert broker.failure.cause == "slots was asked where task is due"
 
 
 @pytest.mark.parametrize(

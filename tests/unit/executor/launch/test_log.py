@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,8 @@ from support.memory.launches import Host, at_host, fresh
 from executor.cli import main
 from executor.exits import FAILED, USAGE
 from executor.launch import log as kept
-from executor.launch.log import Event, LaunchLog, LogEntry, LogReader, stamp
+from executor.launch.log import LARGEST, Event, LaunchLog, LogEntry, LogReader, stamp
+from executor.launch.log_command import _earliest
 
 
 @pytest.fixture
@@ -45,6 +47,35 @@ def test_a_line_says_what_was_said() -> None:
         "time", "event", "organisation", "text", "process", "code", "again_in"
     }  # fmt: skip
     assert str(made) == f"{made.time} p: it failed [X]; again in 8 s"
+
+
+def test_a_line_for_people_says_where_what_and_when_again() -> None:
+    at = {"time": "T", "event": Event.NODE_STEP, "organisation": "org1", "text": "it works"}
+    for more, shown in (
+        ({}, "T org1: it works"),
+        ({"process": "p", "node": "n", "iteration": 0}, "T p n iteration 0: it works"),
+        ({"node": "n", "again_in": 0.0}, "T n: it works; again in 0 s"),
+        ({"process": "p", "code": "X"}, "T p: it works [X]"),
+    ):
+        assert str(LogEntry(**{**at, **more})) == shown
+
+
+@pytest.mark.parametrize("name", ["iteration", "exit_code", "again_in", "seconds", "block"])
+def test_g9_a_number_of_a_line_is_a_number_and_not_too_large(name: str) -> None:
+    whole = json.loads(entry("whole").to_line())
+
+    def reads(value: object) -> bool:
+        return LogEntry.from_line(json.dumps({**whole, name: value}).encode()) is not None
+
+    assert [reads(value) for value in (3, 0, -(LARGEST - 1), LARGEST - 1)] == [True] * 4
+    assert [reads(value) for value in ("3", [3], LARGEST, -LARGEST)] == [False] * 4
+
+
+@pytest.mark.parametrize("name", ["time", "organisation", "text", "process", "node", "code"])
+def test_g9_a_text_of_a_line_is_a_text(name: str) -> None:
+    whole = {**json.loads(entry("whole").to_line()), "code": "X"}
+    assert LogEntry.from_line(json.dumps(whole).encode()) is not None
+    assert LogEntry.from_line(json.dumps({**whole, name: 3}).encode()) is None
 
 
 def test_g9_lines_without_end_take_bounded_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +233,45 @@ def test_lines_are_chosen_by_process_node_and_time(host: Host) -> None:
     hour_ago = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     assert chosen("--since", hour_ago, "--node", "node02") == ["other node"]
     assert chosen("--organisation", "org2") == []
+
+
+@pytest.mark.parametrize(
+    ("since", "span"),
+    [
+        ("90s", timedelta(seconds=90)),
+        ("15m", timedelta(minutes=15)),
+        ("2h", timedelta(hours=2)),
+        ("99999d", timedelta(days=99999)),
+    ],
+)
+def test_a_span_reaches_back_from_now(since: str, span: timedelta) -> None:
+    before = datetime.now(UTC)
+    earliest = _earliest(since)
+    assert stamp(before - span) <= earliest <= stamp(datetime.now(UTC) - span)
+
+
+def test_a_time_without_a_zone_is_meant_in_utc_wherever_the_host_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        try:
+            assert _earliest("2026-11-17T20:00:00") == "2026-11-17T20:00:00.000Z"
+            assert _earliest("2026-11-17T20:00:00+02:00") == "2026-11-17T18:00:00.000Z"
+        finally:
+            elsewhere.undo()
+            time.tzset()
+
+
+def test_a_file_is_full_when_the_next_line_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, line = LaunchLog(tmp_path, "org1"), entry("line")
+    monkeypatch.setattr(kept, "MAX_BYTES", 2 * (len(line.to_line()) + 1))
+    for files in (1, 1, 2, 2, 3):
+        log.write(line)
+        assert len(list(log.folder.glob("launches*.jsonl"))) == files
+    assert log.newest == tmp_path / "executor/org1/logs/launches.jsonl"
+    assert (log.folder / "launches.2.jsonl").exists()
 
 
 @pytest.mark.parametrize("when", ["yesterday", "5w", "-3h", "0001-01-01T00:00:00+14:00", "999999d"])

@@ -12,6 +12,8 @@ import pytest
 from executor.errors import DeadlineError
 from executor.launch import neighbours
 from executor.launch.relay import TaskRelay
+from executor.ledger import follow
+from executor.ledger.follow import Announcement
 from executor.ledger.transport import ChaincodeEvent
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -82,6 +84,7 @@ SHARED = (("TaskShared", "node02", 3), ("TaskShared", "node04", 3))
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is asked but because of what was announced."""
     monkeypatch.setattr(neighbours, "NOW_AND_THEN", 3600.0)
+    monkeypatch.setattr(follow, "HEARTBEAT", 3600.0)
 
 
 def test_get_waits_until_nobody_is_missing_and_says_for_whom_once() -> None:
@@ -160,3 +163,32 @@ def test_the_place_is_lent_while_neighbours_are_waited_for_and_only_then() -> No
         made.slots()
         ledger.over.set()
     assert lent == ["lent", "back"]
+
+
+def waiting() -> neighbours.NeighbourWait:
+    nothing: Any = None
+    return neighbours.NeighbourWait(nothing, TASK, lambda _: None, nothing)
+
+
+def test_peers_that_have_not_heard_of_what_was_announced_are_asked_again_later_each_time() -> None:
+    wait = waiting()
+    assert [wait._again() for _ in range(6)] == [0.05, 0.1, 0.2, 0.5, 0.5, 0.5]
+    wait._say(frozenset({"node02"}))
+    assert wait._again() == 3600.0
+    assert wait._wakes(announced("TaskShared", node="node02", iteration=3))
+    assert wait._again() == 0.5
+
+
+def announced(name: str, chaincode: str = "execution-record", **said: Any) -> Announcement:
+    return Announcement(chaincode, ChaincodeEvent(1, "tx", name, b""), {"process": "p", **said})
+
+
+def test_a_question_is_worth_it_once_all_that_were_missing_are_announced() -> None:
+    wait = waiting()
+    wait._say(frozenset({"node02", "node04"}))
+    assert not wait._wakes(announced("TaskShared", node="node02", iteration=3))
+    assert not wait._wakes(announced("TaskCompleted", node="node04", iteration=3))
+    assert not wait._wakes(announced("TaskShared", node="node04", iteration=2))
+    assert not wait._wakes(announced("TaskShared"))
+    assert wait._wakes(announced("ProcessChanged", "orchestration"))
+    assert wait._wakes(announced("TaskShared", node="node04", iteration=3))

@@ -276,9 +276,7 @@ def test_an_end_kills_the_learners_until_the_last_launch_has_ended(
     monkeypatch.setattr(service, "kill_learner", kill)
     idle.stop.asked = True
     idle._end()
-    assert [given[2:] for given in killed] == [(host.process, f"node0{n}") for n in (1, 2, 1, 2)][
-        : len(killed)
-    ]
+    assert [given[2:] for given in killed] == [(host.process, "node01"), (host.process, "node02")] * 2
     assert killed[0][:2] == (idle.caller, idle.client)
     assert idle._stopping.is_set()
     assert [(entry.event, entry.text) for entry in said if entry.event is Event.SERVICE_STOPPING] == [

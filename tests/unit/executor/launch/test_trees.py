@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.memory.federation import LIMITS, estimators
 
-from executor.launch.trees import KnownTrees
+from executor.launch.trees import KnownTrees, offered_estimators
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 
@@ -20,7 +20,10 @@ class Channel:
     """A ledger that has these trees, and remembers which it was asked for."""
 
     def __init__(self) -> None:
-        self.execution = self
+        self.execution = self.models = self
+        self.gone: set[EstimatorId] = set()
+        self.lacks: set[EstimatorId] = set()
+        self.models_asked: list[tuple[str, str, str]] = []
         self.asked: list[list[EstimatorId]] = []
         self.pause = threading.Event()
         self.pause.set()
@@ -28,10 +31,16 @@ class Channel:
     def estimators(self, process: str, ids: list[EstimatorId]) -> Any:
         self.asked.append(ids)
         assert self.pause.wait(60)
-        return SimpleNamespace(estimators=[Shared(id_) for id_ in ids if id_ in OFFERED])
+        found = [Shared(id_) for id_ in ids if id_ in OFFERED and id_ not in self.lacks]
+        return SimpleNamespace(estimators=found)
 
     def digests(self, process: str, ids: list[EstimatorId]) -> Any:
-        return SimpleNamespace(estimators=())
+        assert process == "p"
+        return SimpleNamespace(estimators=[id_ for id_ in ids if id_ in self.gone])
+
+    def trees(self, process: str, node: str, used_by: str) -> Any:
+        self.models_asked.append((process, node, used_by))
+        return [Shared(id_) for id_ in IDS]
 
 
 class Shared:
@@ -43,8 +52,8 @@ class Shared:
         return OFFERED[self.id]
 
 
-def context(process: str = "p") -> Any:
-    return SimpleNamespace(process=process, limits=LIMITS, parameters=SimpleNamespace(initial_model=None))
+def context(process: str = "p", initial: Any = None) -> Any:
+    return SimpleNamespace(process=process, limits=LIMITS, parameters=SimpleNamespace(initial_model=initial))
 
 
 @pytest.fixture
@@ -107,3 +116,44 @@ def test_f9_a_tree_that_comes_again_takes_no_more_room(channel: Any) -> None:
         known.add("p", [OFFERED[IDS[0]]])
     assert known.offered(channel, context(), IDS[:1]) == [OFFERED[IDS[0]]]
     assert channel.asked == [[]]
+
+
+def test_f9_trees_that_just_fit_are_kept(channel: Any) -> None:
+    first, second = (OFFERED[id_] for id_ in IDS[:2])
+    known = KnownTrees(max_bytes=len(first.tree.to_bytes()) + len(second.tree.to_bytes()))
+    known.add("p", [first, second])
+    assert known.offered(channel, context(), IDS[:2]) == [first, second]
+    assert channel.asked == [[]]
+    known.add("p", [OFFERED[IDS[2]]])
+    known.offered(channel, context(), [IDS[0]])
+    assert channel.asked[-1] == [IDS[0]]
+
+
+INITIAL = SimpleNamespace(process="before", node="node05")
+
+
+def test_trees_of_the_initial_model_are_with_the_model_and_asked_for_only_if_some_are_missing(
+    channel: Any,
+) -> None:
+    starting = context(initial=INITIAL)
+    assert offered_estimators(channel, starting, IDS[:2]) == [OFFERED[id_] for id_ in IDS[:2]]
+    assert channel.models_asked == []
+    channel.lacks = {IDS[0]}
+    assert offered_estimators(channel, starting, IDS[:2]) == [OFFERED[id_] for id_ in IDS[:2]]
+    assert channel.models_asked == [("before", "node05", "p")]
+    with pytest.raises(StateError, match="ESTIMATOR_UNKNOWN"):
+        offered_estimators(channel, context(), IDS[:2])
+
+
+def test_trees_that_cannot_be_read_are_named_and_whether_they_ever_were_there(channel: Any) -> None:
+    lost = [EstimatorId("node09", number) for number in range(7)]
+    names = ", ".join(map(str, lost[:5]))
+    with pytest.raises(StateError) as unknown:
+        offered_estimators(channel, context(), [IDS[0], *lost])
+    assert unknown.value.code == "ESTIMATOR_UNKNOWN"
+    assert unknown.value.cause == f"{names} is offered and not on the ledger"
+    channel.gone = {lost[-1]}
+    with pytest.raises(StateError) as gone:
+        offered_estimators(channel, context(), lost)
+    assert gone.value.code == "TREES_GONE"
+    assert gone.value.cause == f"{names} is offered and no longer kept by the peers"
