@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 class Standing:
     """Where one node stands, for the service."""
 
-    mark: Mark
+    mark: Mark = Mark(None, all_done=False)  # noqa: RUF009 - immutable
     settled: Mark | None = None
     """The mark at which nothing was left to do."""
     refused: TaskContext | None = None
@@ -87,7 +87,7 @@ class Agenda:
 
     def adopt(self, assignment: Assignment) -> None:
         """Have a node worked for once, whose process has ended: an earlier executor left something."""
-        self._standings.setdefault(assignment, Standing(Mark(None, all_done=False)))
+        self._standings.setdefault(assignment, Standing())
 
     def due(self, now: float) -> list[Assignment]:
         """Return for whom to work now, in the order of their names."""
@@ -133,7 +133,7 @@ class Agenda:
         return standing
 
     def _mark(self, ledger: Ledger, assignment: Assignment, mark: Mark) -> None:
-        standing = self._standings.setdefault(assignment, Standing(mark))
+        standing = self._standings.setdefault(assignment, Standing())
         standing.mark = mark
         if standing.refused is not None and self._has_changed(ledger, assignment, standing):
             standing.refused = None

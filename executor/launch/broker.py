@@ -55,7 +55,7 @@ class BrokerServer:
         """When they came, by the monotonic clock."""
         self._verbs = verbs
         self._expected = [Verb.TASK, *([Verb.SHARE, Verb.SLOTS] if shares else []), Verb.COMPLETE]
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener = socket.socket(socket.AF_UNIX)
         _bind(self._listener, path)
         path.chmod(SOCKET_MODE)
         self._listener.listen(1)
@@ -156,7 +156,7 @@ def _hearing() -> Iterator[None]:
 
 def _bind(listener: socket.socket, path: Path) -> None:
     """Bind by way of the open directory: a socket's address holds 107 bytes, and a path may be longer."""
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    directory = os.open(path.parent, os.O_RDONLY)
     try:
         listener.bind(f"/proc/self/fd/{directory}/{path.name}")
     finally:

@@ -99,11 +99,8 @@ def find_next_task(session: NodeSession, last: NextTask | None = None) -> NextTa
     ledger = session.ledger
     standing = ledger.execution.standing(session.process, session.node)
     status = ledger.orchestration.status(session.process)
-    if status.names(session.node):
-        upcoming = status.next_of(session.node)
-    else:
-        # The ledger refuses the task of a node that the process does not have, and says so best.
-        upcoming = 0 if standing.iteration is None else standing.iteration + 1
+    # The ledger refuses the task of a node that the process does not have, and says so best.
+    upcoming = status.next_of(session.node) if status.names(session.node) else 0
     if upcoming is None:
         return None
     context = ledger.orchestration.task_context(TaskId(session.process, session.node, upcoming))

@@ -1,9 +1,6 @@
 """A whole task on the channel in memory: the real relay, broker, store and learner, without an engine."""
 
-import errno
-import os
 import shutil
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,26 +10,18 @@ from typing import Any
 import pytest
 from support.memory.federation import Federation
 from support.memory.launches import LearnerContainer
-from support.memory.learners import N_FEATURES, specification, table_of
-from support.memory.story import MemberTransport
+from support.memory.learners import specification
+from support.memory.tasks import NODE, closed, planned, session_in
 
-from executor.data import Dataset
-from executor.errors import TaskError
 from executor.launch import task_run
-from executor.launch.plan import TaskPlan, find_next_task
+from executor.launch.plan import find_next_task
 from executor.launch.publish import complete_process, publish_model
-from executor.launch.reasons import OTHERWISE, SENTENCES
+from executor.launch.reasons import OTHERWISE
 from executor.launch.recovery import check_free, recover
-from executor.launch.session import STORE_LABEL, NodeSession
-from executor.launch.store import NodeStore
+from executor.launch.session import NodeSession
 from executor.launch.task_run import run_task
-from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
-from executor.sandbox.container import Outcome
 from learner import run as steps
-from protocol import canonical
-from protocol.agreement.schema import FeatureSchema
-from protocol.broker.exit_codes import LearnerExit
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError, StateError, error_from
 from protocol.identifiers import EstimatorId
@@ -41,7 +30,6 @@ from protocol.task.state import StateRecord
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
 
-NODE = "node01"
 SPLIT = Tree.from_arrays([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0.0, 1.0])
 
 
@@ -60,37 +48,9 @@ def without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_run, "Container", LearnerContainer)
 
 
-def session_in(folder: Path, federation: Any) -> NodeSession:
-    folder.mkdir(exist_ok=True)
-    store = NodeStore(folder, "org1", federation.process, NODE)
-    api = SimpleNamespace(containers=lambda **_: [])
-    with store.locked():
-        labels = {"attestree.network": "net", STORE_LABEL: store.instance}
-    ledger = Ledger(MemberTransport(federation.nodes[NODE]))
-    client: Any = SimpleNamespace(api=api)
-    return NodeSession(federation.process, NODE, ledger, client, store, labels, 60.0)
-
-
 @pytest.fixture
 def session(socket_folder: Path, federation: Any) -> NodeSession:
     return session_in(socket_folder / "s", federation)
-
-
-def planned(session: NodeSession, folder: Path) -> TaskPlan:
-    path = folder / "rows.csv"
-    path.write_bytes(b"the rows, as they were read")
-    schema = FeatureSchema(tuple(f"x{i}" for i in range(N_FEATURES)), "Class")
-    dataset = Dataset(table_of(0), schema, Digest.of(path.read_bytes()), path)
-    task = find_next_task(session)
-    assert task is not None
-    record: Any = {"network": "none"}
-    profile: Any = SimpleNamespace(digest=canonical.digest(record), to_record=lambda: record)
-    state = None if task.state is None else session.store.state(task.state)
-    return TaskPlan(task, dataset, bytes(32), state, profile)
-
-
-def closed(session: NodeSession) -> Any:
-    return session.ledger.execution.get_task(TaskId(session.process, NODE, 0)).closed
 
 
 def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path) -> None:
@@ -161,20 +121,6 @@ def test_a_model_is_published_after_the_trees_lives(
     assert publish_model(session, lambda _: None) == summary.result.ensemble_digest
 
 
-def test_g9_a_full_disk_is_the_host_s_fault_and_its_path_stays_here(
-    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(store: NodeStore, _: bytes) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(store.directory))
-
-    monkeypatch.setattr(NodeStore, "keep_state", full)
-    with pytest.raises(TaskError, match="HOST_FAILED") as failed:
-        run_task(planned(session, tmp_path), session, lambda _: None)
-    assert str(session.store.directory) in failed.value.cause
-    assert (closed(session).code, closed(session).reason) == ("HOST_FAILED", SENTENCES["HOST_FAILED"])
-    assert session.store.begun() is None
-
-
 Alter = Callable[[Any], Any]
 STRANDING: dict[str, Alter] = {
     "process": lambda state: replace(state, process="another"),
@@ -182,45 +128,6 @@ STRANDING: dict[str, Alter] = {
     "iteration": lambda state: replace(state, iteration=1000),
     "counter": lambda state: replace(state, created=(*state.created, Digest.of(b"never"))),
 }
-
-
-ENDS = {
-    "LEARNER_MEMORY": Outcome(137, True, False, "MemoryError"),
-    "LEARNER_NO_RESULT": Outcome(0, False, False, "nothing to do"),
-    "LEARNER_FAILED": Outcome(67, False, False, "a bad tree"),
-    "LEARNER_TIMEOUT": Outcome(137, False, True, "still at work"),
-}
-
-
-@pytest.mark.parametrize("code", ENDS)
-def test_f12_a_container_that_ends_without_a_result_closes_its_task_with_the_cause(
-    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    class Ending(LearnerContainer):
-        def start(self, key: bytearray) -> None:
-            self.thread = threading.Thread(target=key.clear)
-            self.thread.start()
-
-        def wait_for_end(self, seconds: float) -> bool:
-            assert seconds == 60.0
-            return ENDS[code].timed_out
-
-        def outcome(self, *, timed_out: bool) -> Outcome:
-            assert timed_out is ENDS[code].timed_out
-            return ENDS[code]
-
-    monkeypatch.setattr(task_run, "Container", Ending)
-    with pytest.raises(AttestreeError) as failed:
-        run_task(planned(session, tmp_path), session, lambda _: None)
-    assert (failed.value.code, closed(session).code) == (code, code)
-    assert closed(session).reason == SENTENCES[code]
-    told = f"{failed.value.cause} {failed.value.remedy}"
-    if code == "LEARNER_TIMEOUT":
-        assert "after 60 s" in told
-    else:
-        assert f"Its last lines:\n{ENDS[code].log_tail}" in told
-    if code == "LEARNER_FAILED":
-        assert f"67: {LearnerExit.meaning_of(67)}" in told
 
 
 @pytest.mark.parametrize(
