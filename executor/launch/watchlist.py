@@ -46,7 +46,7 @@ class Watchlist:
         except AttestreeError:
             return
         if max(len(self._at_once), len(self._later)) < MOST_ANNOUNCED:
-            self._at_once[name] = None
+            self.add([name])
             self._later[name] = now + SETTLED
 
     def take(self, now: float) -> list[str]:

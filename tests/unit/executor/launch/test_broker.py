@@ -135,6 +135,8 @@ def test_a_learner_that_does_not_hear_its_refusal_is_refused_all_the_same(socket
     with serving(socket_folder, RecordingRelay()) as (broker, learner):
         learner.shutdown(socket.SHUT_RD)
         learner.sendall(Request(Verb.SLOTS).to_bytes())
+        assert broker._served is not None
+        broker._served.exception(WAIT)
     assert broker.failure is not None
     assert broker.failure.code == "FRAME_VERB"
     assert broker.failure.cause == "slots was asked where task is due"

@@ -67,6 +67,8 @@ def test_a_launch_goes_through_all_steps_and_the_report_shows_what_came_of_them(
     (node,) = json.loads(ran.stdout)["nodes"]
     kinds = [None if found["output"] is None else found["output"]["type"] for found in node["rounds"]]
     assert kinds == ["schema", None, None, "metrics"]
+    for iteration, kind in enumerate(("prepare", "FIT", "FIT", "evaluate")):
+        assert f"node01 iteration {iteration}: {kind}\n" in ran.stderr
     assert node["rounds"][0]["output"]["columns"] == 4
     caller_of_reports(monkeypatch, host)
     prepare, evaluate = json.loads(report(host, "--json"))["steps"]
