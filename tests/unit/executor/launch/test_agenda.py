@@ -1,9 +1,12 @@
 """What a service has to do now: by the ledger, by how the last try came out, and by the time."""
 
+import os
 import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.memory.launches import Host, at_host, fresh
@@ -14,6 +17,7 @@ from executor.launch.patience import FIRST, LONGEST, Backoff
 from executor.launch.places import Places, places_of_host
 from executor.launch.watchlist import AT_ONCE, MOST_ANNOUNCED, POLL, SETTLED, Watchlist
 from executor.sandbox.profile import Limits
+from protocol.errors import StateError
 from protocol.task.opening import TaskId
 
 TAMPERED = IntegrityError("IMAGE_MISMATCH", "it is another")
@@ -104,6 +108,51 @@ def test_h1_a_process_that_only_an_event_knows_is_no_work(host: Host, agenda: Ag
     assert agenda.processes == {host.process}
 
 
+def test_a_refused_node_that_has_nothing_to_do_any_more_is_looked_at_again(
+    host: Host, agenda: Agenda
+) -> None:
+    ledger = host.ledger("auditor")
+    context = ledger.orchestration.task_context(TaskId(host.process, "node01", 0))
+    agenda.begun(only(host))
+    assert agenda.failed(only(host), TAMPERED, context, 0.0, False) is None
+    host.federation.admin1.submit("orchestration", "Leave", host.process, "node01", 0, "")
+    agenda.look(ledger, host.process)
+    assert agenda.due(0.0) == [only(host)]
+
+
+def test_another_refusal_than_that_a_process_is_unknown_is_told(host: Host, agenda: Agenda) -> None:
+    def status(_: str) -> None:
+        raise StateError("PROCESS_NOT_RUNNING", "odd")
+
+    ledger: Any = SimpleNamespace(orchestration=SimpleNamespace(status=status))
+    with pytest.raises(StateError, match="PROCESS_NOT_RUNNING"):
+        agenda.look(ledger, host.process)
+    assert agenda.processes == {host.process}
+
+
+def test_who_is_at_work_is_not_forgotten_when_the_process_ends(host: Host, agenda: Agenda) -> None:
+    agenda.begun(only(host))
+    for admin in (host.federation.admin1, host.federation.admin2):
+        admin.submit("orchestration", "Abort", host.process, "enough")
+    ended = agenda.look(host.ledger("auditor"), host.process)
+    assert ended is not None
+    assert agenda.processes == {host.process}
+    agenda.done(only(host), 0.0, False)
+    agenda.look(host.ledger("auditor"), host.process)
+    assert agenda.processes == set()
+
+
+def test_what_was_left_in_a_process_that_ended_is_worked_for_once() -> None:
+    agenda, left = Agenda("Org1MSP", lambda _: True), Assignment("p", "node01")
+    agenda.adopt(left)
+    assert agenda.due(0.0) == [left]
+    assert not agenda.begun(left)
+    agenda.adopt(left)
+    assert agenda.due(1e9) == []
+    agenda.done(left, 0.0, False)
+    assert agenda.due(1e9) == []
+
+
 def test_waits_grow_within_bounds_and_differ() -> None:
     for seed in range(20):
         backoff = Backoff(chance=random.Random(seed))
@@ -187,3 +236,17 @@ def test_a_task_that_nobody_wants_any_more_does_not_wait_for_a_place() -> None:
 def test_a_host_has_places_for_what_its_memory_and_cores_allow() -> None:
     assert places_of_host(Limits(memory_bytes=1 << 50)) == 1
     assert places_of_host(Limits(memory_bytes=64 << 20, cpus=0.1)) > places_of_host(Limits(cpus=4096.0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gib", "places"),
+    [(2.0, 1, 4), (0.5, 1, 16), (0.5, 5, 3), (3.0, 1, 2), (1.0, 16, 1), (16.0, 1, 1)],
+)
+def test_the_scarcer_of_cores_and_memory_decides(
+    monkeypatch: pytest.MonkeyPatch, cpus: float, gib: int, places: int
+) -> None:
+    """A host of eight cores and sixteen GiB."""
+    known = {"SC_PHYS_PAGES": 4 << 20, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8) if process == 0 else range(1))
+    monkeypatch.setattr(os, "sysconf", known.__getitem__)
+    assert places_of_host(Limits(memory_bytes=gib << 30, cpus=cpus)) == places

@@ -1,6 +1,8 @@
 """What a node keeps between rounds is whole, private, and refused when it is not what the ledger names."""
 
+import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -8,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from executor.launch.store import Journal, NodeStore, write_whole
+from executor.launch import store as kept
+from executor.launch.store import Journal, NodeStore, stores_of, write_whole
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
 
@@ -131,3 +134,92 @@ def test_f7_the_directory_that_was_moved_is_still_the_one(tmp_path: Path, store:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "moved").rename(tmp_path / "elsewhere/executor")
     assert NodeStore(tmp_path / "elsewhere", "org1", "p", "node01").instance == before
+
+
+def test_what_is_damaged_or_lost_is_named_by_its_path(store: NodeStore) -> None:
+    digest = store.keep_state(b"a state")
+    path = store.directory / "states" / digest.hex
+    write_whole(path, b"another")
+    with pytest.raises(StateError) as swapped:
+        store.state(digest)
+    assert swapped.value.cause == f"{path} has digest {Digest.of(b'another')}"
+    path.unlink()
+    with pytest.raises(StateError) as lost:
+        store.state(digest)
+    assert lost.value.cause == f"the ledger says the last task left state {digest}, and {path} is not there"
+    write_whole(store.directory / "salt", b"short")
+    with pytest.raises(RecordError) as damaged:
+        store.salt()
+    assert damaged.value.cause == f"{store.directory / 'salt'} is damaged: 5 bytes, not 32"
+    assert damaged.value.code == "RECORD_VALUE"
+
+
+def test_the_directories_of_an_organisation_s_nodes_are_found_and_no_others(tmp_path: Path) -> None:
+    for organisation, process, node in (
+        ("org1", "q", "node01"),
+        ("org1", "p", "node02"),
+        ("org1", "p", "node01"),
+        ("org1", "p", "No Node"),
+        ("org1", "No Process", "node01"),
+        ("org2", "p", "node03"),
+    ):
+        (tmp_path / "executor" / organisation / process / node).mkdir(parents=True)
+    (tmp_path / "executor" / "org1" / "p" / "a-file").write_text("")
+    found = stores_of(tmp_path, "org1")
+    assert [(each.process, each.node) for each in found] == [
+        ("p", "node01"),
+        ("p", "node02"),
+        ("q", "node01"),
+    ]
+    assert [each.directory for each in found] == [
+        tmp_path / "executor" / "org1" / each.process / each.node for each in found
+    ]
+    assert stores_of(tmp_path, "org9") == []
+
+
+def test_whether_something_is_left_to_see_to(store: NodeStore) -> None:
+    assert (store.has_remains, store.has_finished, store.is_settled) == (False, False, False)
+    store.finished()
+    assert (store.has_finished, store.is_settled) == (True, True)
+    assert stat.S_IMODE((store.directory / "finished").stat().st_mode) & 0o177 == 0
+    store.begin(Journal(0, "ed25519:00", "c"))
+    assert (store.has_remains, store.is_settled) == (True, False)
+    store.ended()
+    (store.directory / "run").mkdir()
+    assert (store.has_remains, store.is_settled) == (True, False)
+
+
+def test_what_is_written_is_on_the_disk_before_and_after_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[bool, bool]] = []
+    path = tmp_path / "file"
+    usual = os.fsync
+
+    def fsync(number: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(number).st_mode), path.exists()))
+        usual(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_whole(path, b"content")
+    assert synced == [(False, False), (True, True)]
+    assert path.read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    ("content", "known"), [("abc\n", "abc"), ("\n", None), (None, None)], ids=["named", "empty", "none"]
+)
+def test_a_host_is_known_by_its_machine_id_or_else_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, known: str | None
+) -> None:
+    asked: list[str] = []
+
+    def elsewhere(path: str) -> Path:
+        asked.append(path)
+        return tmp_path / "machine-id"
+
+    if content is not None:
+        (tmp_path / "machine-id").write_text(content)
+    monkeypatch.setattr(kept, "Path", elsewhere)
+    assert kept._host() == (known or socket.gethostname())
+    assert asked == ["/etc/machine-id"]

@@ -1,5 +1,6 @@
 """A whole task on the channel in memory: the real relay, broker, store and learner, without an engine."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,7 +76,20 @@ def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path)
 def test_h1_a_published_model_is_what_the_last_task_signed(session: NodeSession, tmp_path: Path) -> None:
     for _ in range(2):
         summary = run_task(planned(session, tmp_path), session, lambda _: None)
-    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest
+    said: list[str] = []
+    assert publish_model(session, said.append) == summary.result.ensemble_digest
+    trees = summary.result.ensemble
+    assert said == [f"publishing the model, {len(trees)} estimators"]
+    transport: Any = session.ledger.transport
+    ((arguments, transient),) = [
+        (arguments, transient)
+        for _, _, function, arguments, transient, _ in transport.sent
+        if function == "Publish"
+    ]
+    origins = len({tree.creator for tree in trees})
+    assert json.loads(arguments[4]) == {"estimators": len(trees), "origins": origins}
+    assert transient is not None
+    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest  # it is there already
     model = fetch(session.ledger, session.process, NODE)
     assert model.ensemble.ids == summary.result.ensemble
     assert (model.terms.iteration, model.terms.result) == (1, summary.result.digest)
