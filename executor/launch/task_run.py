@@ -199,6 +199,7 @@ def _run_container(
                 outcome = container.outcome(timed_out=timed_out)
         removed = time.monotonic()
     asked, answered = broker.first_question or removed, broker.last_answer or removed
+    started = min(started, asked)  # a learner may ask before the engine has said that it runs
     parts.add(Part.CONTAINER, started - began + removed - answered)
     parts.add(Part.IMPORTS, asked - started)
     parts.add(Part.LEARNING, broker.learner_seconds)

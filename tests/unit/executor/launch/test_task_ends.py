@@ -165,12 +165,14 @@ def test_a_task_that_cannot_be_closed_stays_written_down_for_the_next_start(
 
 
 class Timed(BrokerServer):
-    """A broker whose learner asked first at 120 and last heard an answer at 140."""
+    """A broker whose learner asked first at 120, or earlier, and last heard an answer at 140."""
+
+    asked = 120.0
 
     def close(self) -> None:
         super().close()
         if self.first_question is not None:
-            self.first_question, self.last_answer, self.learner_seconds = 120.0, 140.0, 7.5
+            self.first_question, self.last_answer, self.learner_seconds = self.asked, 140.0, 7.5
 
 
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +192,16 @@ def test_the_time_of_a_task_is_told_by_part(
     assert (parts[Part.CONTAINER], parts[Part.IMPORTS], parts[Part.LEARNING]) == (13.0, 7.0, 7.5)
     assert parts[Part.COMMITS] > 0
     assert summary.seconds == 60.0
+
+
+def test_a_learner_that_asks_before_it_is_said_to_run_is_not_counted_twice(
+    session: NodeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock(monkeypatch)
+    monkeypatch.setattr(Timed, "asked", 112.0)
+    parts = PartTimes()
+    run_task(planned(session, tmp_path), session, lambda _: None, parts)
+    assert (parts[Part.CONTAINER], parts[Part.IMPORTS], parts[Part.LEARNING]) == (12.0, 0.0, 7.5)
 
 
 def test_a_learner_that_never_asked_was_starting_all_the_time(
