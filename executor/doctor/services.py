@@ -1,12 +1,12 @@
 """Checks of the running containers: all there, healthy, and reachable from this host alone."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
-import docker
-from docker.errors import DockerException
-
 from executor.doctor.finding import Finding
+from executor.engine import asking, engine
+from executor.errors import EngineError
 from executor.network import Network, NetworkError
 
 UP = "run network/up.sh"
@@ -14,13 +14,12 @@ UP = "run network/up.sh"
 
 def containers(network: Network) -> dict[str, dict[str, Any]]:
     """Find the network's containers by service name, as the engine describes them."""
+    labels = [f"attestree.network={network.project}", "com.docker.compose.service"]
     try:
-        found = docker.from_env().containers.list(
-            all=True,
-            filters={"label": [f"attestree.network={network.project}", "com.docker.compose.service"]},
-        )
-    except DockerException as error:
-        raise NetworkError(f"the engine does not answer: {error}") from error
+        with closing(engine()) as client, asking("list the network's containers"):
+            found = client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
+    except EngineError as error:
+        raise NetworkError(error.cause) from error
     return {container.labels["com.docker.compose.service"]: container.attrs for container in found}
 
 

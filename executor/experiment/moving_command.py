@@ -19,7 +19,7 @@ def moving(*, quick: bool, as_json: bool) -> None:
     Made-up rows; three processes: one whose nodes do not wait, one that shares nodes with it, and one that
     starts from its model. Each is run again in memory, in the order in which things happened, and audited.
     """
-    from executor.experiment.moving import MovingFederation, MovingRun  # noqa: PLC0415 - slow, so on use
+    from executor.experiment.moving_federation import MovingFederation, MovingRun  # noqa: PLC0415 - slow
     from executor.network import Network  # noqa: PLC0415
     from experiments.pages import Grid  # noqa: PLC0415
 

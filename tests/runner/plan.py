@@ -84,7 +84,8 @@ def down() -> Job:
 
 def unit(selection: Selection, folder: Path, *, live: bool) -> Job:
     """Return the unit tests, on all processors."""
-    arguments = [*selection.unit, *selection.marked(""), "-n", UNIT_WORKERS]
+    # By whole files: what a file prepares once is prepared once, and workers are told of fewer things.
+    arguments = [*selection.unit, *selection.marked(""), "-n", UNIT_WORKERS, "--dist", "loadfile"]
     return _pytest("unit", selection, arguments, folder, seconds=1800, live=live)
 
 

@@ -76,10 +76,10 @@ class Run:
             if removed:
                 counted = ", ".join(f"{kind} x{count}" for kind, count in removed.items())
                 say(f"removed what an earlier run left: {counted}")
-        checks_and_units = self._checks_and_units()
-        self.work.side_by_side(self._network_and_shared(), *checks_and_units)
-        if plan.ALONE in self.e2e and not any(ended.failed and ended.job.needed for ended in self.work.ended):
-            self.work.lane(self._on_network(plan.ALONE))
+        self.work.side_by_side(self._network_and_shared(), *self._checks_and_units())
+        is_up = not any(ended.failed and ended.job.needed for ended in self.work.ended)
+        alone = self._on_network(plan.ALONE) if plan.ALONE in self.e2e and is_up else ()
+        self.work.side_by_side(alone, self._fuzz())
 
     def _network_and_shared(self) -> Iterator[Job]:
         """Begin with the tests that go side by side as soon as the network is up: they often wait."""
@@ -97,7 +97,7 @@ class Run:
             self.evidence.collect_containers(f"containers-after-{name.replace(' ', '-')}")
 
     def _without_network(self) -> None:
-        self.work.side_by_side(*self._checks_and_units())
+        self.work.side_by_side(*self._checks_and_units(), self._fuzz())
 
     def _checks_and_units(self) -> list[list[Job]]:
         units = []
@@ -107,7 +107,11 @@ class Run:
         if self.selection.chosen:
             return [units]
         mutants = [plan.mutants()] if os.environ.get("CI") else []
-        return [plan.checks(), [*units, plan.fuzz(), *mutants]]
+        return [plan.checks(), [*units, *mutants]]
+
+    def _fuzz(self) -> list[Job]:
+        """Search for hostile inputs while tests go one by one: it needs no network, only the time."""
+        return [] if self.selection.chosen else [plan.fuzz()]
 
     def _clear_up(self) -> None:
         if self.problem or (self.failed and not self.evidence.exists):

@@ -17,7 +17,7 @@ from support.network import until
 
 __all__ = ["MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]
 
-SECONDS = 60
+SECONDS = 150
 VALID = 0
 
 

@@ -3,14 +3,17 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 from click.testing import CliRunner
 from support.answering_engine import answering
 
 from executor.cli import main
-from executor.doctor import host, ledger
+from executor.doctor import host, ledger, services
+from executor.doctor.finding import guarded
 
 
 @dataclass
@@ -123,3 +126,17 @@ def test_an_engine_that_does_not_serve_is_said_with_its_remedy(
     finding = doctored(socket_folder, monkeypatch, info, api)
     assert finding["ok"] is False
     assert (words[0] in finding["detail"], words[1] in finding["remedy"]) == (True, True), finding
+
+
+def test_an_engine_that_hangs_while_it_lists_containers_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hang(**_: object) -> None:
+        raise requests.ReadTimeout("no answer within a minute")
+
+    hanging = SimpleNamespace(containers=SimpleNamespace(list=hang), close=lambda: None)
+    monkeypatch.setattr(services, "engine", lambda: hanging)
+    network: Any = SimpleNamespace(project="net")
+    (finding,) = guarded("containers", "run network/up.sh", services.check_services, network)
+    assert (finding.name, finding.ok, finding.remedy) == ("containers", False, "run network/up.sh")
+    assert "stopped answering" in finding.detail

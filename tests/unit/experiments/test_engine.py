@@ -99,7 +99,7 @@ def test_paper_experiment_runs_on_any_rows() -> None:
 
 def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
     steps: list[str] = []
-    table = synthetic(1000, 4, 0.1, seed=3)
+    table = synthetic(600, 3, 0.2, seed=3)
     result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
     assert len(steps) == len(result.scenes) == 8
     report = adversary_json(result)
@@ -117,7 +117,7 @@ def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
 
 
 def test_methods_are_compared_without_attack() -> None:
-    parts = split(synthetic(600, 5, 0.1, seed=3), nodes=4, seed=1)
+    parts = split(synthetic(300, 3, 0.2, seed=3), nodes=4, seed=1)
     result = run_methods(parts, (0,), lambda _: None)
     report = methods_json(result, None)
     assert isinstance(report["cases"], list)

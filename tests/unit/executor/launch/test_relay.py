@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -35,7 +35,6 @@ class SlowNeighbours:
         self.missing, self.running, self.said = list(missing), running, said
         self.execution = self.orchestration = self.transport = self
         self.asked: list[TaskId] = []
-        self.over = threading.Event()
 
     def offers(self, task: TaskId) -> Offers:
         self.asked.append(task)
@@ -53,16 +52,38 @@ class SlowNeighbours:
     def chain_info(self) -> Any:
         return SimpleNamespace(height=7)
 
-    def events(self, chaincode: str, start: int, _: float) -> Iterator[ChaincodeEvent]:
+    def events(self, chaincode: str, start: int, _: float) -> "Said":
+        return Said(self._said_by(chaincode, start))
+
+    def _said_by(self, chaincode: str, start: int) -> Iterator[ChaincodeEvent]:
         for place, (name, node, iteration) in enumerate(self.said, start):
             payload = json.dumps({"process": "p", "node": node, "iteration": iteration}).encode()
             if chaincode == ("execution-record" if name.startswith("Task") else "orchestration"):
                 yield ChaincodeEvent(place, f"tx{place}", name, payload)
-        self.over.wait(10)
 
     def estimators(self, process: str, ids: list[Any]) -> Any:
         assert (process, ids) == ("p", [])
         return SimpleNamespace(estimators=())
+
+
+class Said:
+    """A stream that stays open after its last event, until whoever reads it closes it."""
+
+    def __init__(self, events: Iterator[ChaincodeEvent]) -> None:
+        self.events, self.closed = events, threading.Event()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ChaincodeEvent:
+        found = next(self.events, None)
+        if found is None:
+            self.closed.wait()
+            raise StopIteration
+        return found
+
+    def close(self) -> None:
+        self.closed.set()
 
 
 def relay(ledger: SlowNeighbours, seconds: float = 60.0) -> tuple[TaskRelay, list[str]]:
@@ -92,7 +113,6 @@ def test_get_waits_until_nobody_is_missing_and_says_for_whom_once() -> None:
     ledger = SlowNeighbours(("node02", "node04"), ("node02", "node04"), ("node04",), (), said=SHARED)
     get, said = relay(ledger)
     answer = get.slots()
-    ledger.over.set()
     assert answer.offers == OFFERS[::-1]
     assert answer.bundle == Share(()).to_bytes()
     assert said == ["waiting for node02, node04", "waiting for node04", "GET, 0 estimators from 2 neighbours"]
@@ -105,7 +125,6 @@ def test_get_does_not_ask_again_at_the_events_of_others() -> None:
     ledger = SlowNeighbours(("node02",), (), said=(*others, *others, SHARED[0]))
     get, _ = relay(ledger)
     assert get.slots().offers == OFFERS[::-1]
-    ledger.over.set()
     assert len(ledger.asked) == 2
 
 
@@ -113,7 +132,6 @@ def test_c11_get_asks_again_when_the_process_changes_since_a_neighbour_may_have_
     ledger = SlowNeighbours(("node02",), (), said=(("ProcessChanged", "node02", 3),))
     get, _ = relay(ledger)
     get.slots()
-    ledger.over.set()
     assert len(ledger.asked) == 2
 
 
@@ -124,7 +142,6 @@ def test_h1_a_peer_that_announces_nothing_delays_get_and_does_not_stop_it(
     ledger = SlowNeighbours(("node02",), ("node02",), ())
     get, _ = relay(ledger)
     get.slots()
-    ledger.over.set()
     assert len(ledger.asked) == 3
 
 
@@ -161,7 +178,6 @@ def test_the_place_is_lent_while_neighbours_are_waited_for_and_only_then() -> No
         made, _ = relay(ledger)
         made.lent = lending
         made.slots()
-        ledger.over.set()
     assert lent == ["lent", "back"]
 
 

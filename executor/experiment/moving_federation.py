@@ -12,21 +12,18 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from executor.engine import engine
+from executor.experiment.federation_changes import ask_all, other_version
 from executor.experiment.files import IMBALANCE, write_split
 from executor.experiment.history import ChainRun
 from executor.experiment.launches import Launches
 from executor.experiment.local_federation import SCIENTIST, LocalFederation
 from executor.experiment.paper_ledger import LEARNER, owners
 from executor.launch.log import Event, LogEntry
-from executor.ledger.chaincodes.orchestration import Orchestration
-from executor.ledger.chaincodes.proxies import Ledger, Submitted
-from executor.ledger.follow import wait_until
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
 from executor.network import Network
 from executor.output import Say
@@ -35,9 +32,6 @@ from experiments.split import PAPER_SEED, split
 from learning.actions import EMPTY
 from learning.ensemble import Ensemble
 from learning.rows import Rows
-from protocol.digest import Digest
-from protocol.errors import StateError
-from protocol.ledger.changes import AskStatus
 
 ROWS_PER_NODE = 200
 FEATURES = 5
@@ -46,7 +40,6 @@ ITERATIONS = 4
 CHANGED = 2
 """The first iteration of the other topology and image, and of the node that joins."""
 SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": 7}
-SECONDS_TO_HEAR = 60
 
 
 @dataclass
@@ -96,7 +89,7 @@ class MovingFederation:
         """Do everything, in its order; the image that was made for it is gone afterwards."""
         began = time.monotonic()
         image = self.federation.publish(LEARNER)
-        with self._other_version(image) as other:
+        with other_version(self.federation, image) as other:
             self._play(image, other)
         self._judge()
         self.run.seconds = time.monotonic() - began
@@ -142,18 +135,10 @@ class MovingFederation:
         The node joins before the image is asked for: its organisation, too, has to agree to what it runs.
         """
         version, msp = image.rpartition(":")[2], self.network.msp_id(self.owners[late])
-        self._ask(lambda here: here.change_topology(process, CHANGED, {"kind": "full"}))
-        self._ask(lambda here: here.join(process, late, msp, CHANGED))
-        self._ask(lambda here: here.update_image(process, CHANGED, version))
+        ask_all(self.federation, lambda here: here.change_topology(process, CHANGED, {"kind": "full"}))
+        ask_all(self.federation, lambda here: here.join(process, late, msp, CHANGED))
+        ask_all(self.federation, lambda here: here.update_image(process, CHANGED, version))
         self._tell(f"topology full, {late} and image {version} from iteration {CHANGED} on")
-
-    def _ask(self, ask: Callable[[Orchestration], Submitted[AskStatus]]) -> None:
-        """Have one organisation ask for something and all others that have a say in it agree."""
-        first, *others = self.federation.organisations
-        asked: AskStatus = self._submit(first, lambda ledger: ask(ledger.orchestration).answer)
-        for other in others:
-            if self.network.msp_id(other) in asked.missing:
-                self._submit(other, lambda ledger: _agree(ledger, asked))
 
     def _two_iterations(self, process: str, leaver: str, late: str) -> None:
         """Let everybody but one do two iterations; in the second, one dies in the middle of its task."""
@@ -250,43 +235,3 @@ class MovingFederation:
     def _tell(self, text: str) -> None:
         self.run.events.append(text)
         self.say(text)
-
-    @contextmanager
-    def _other_version(self, image: str) -> Iterator[str]:
-        """Publish the same learner in an image of another id, as a new version would be."""
-        name = image.rpartition(":")[0]
-        with self.federation.ledger(self.federation.organisations[0], SCIENTIST) as ledger:
-            registered = ledger.images.get(*image.split(":")).image
-        client = engine()
-        try:
-            made = str(relabelled(client, registered.image_id))
-            try:
-                yield self.federation.publish_image(name, made)
-            finally:
-                client.api.remove_image(made, force=True)
-        finally:
-            client.close()
-
-
-def _agree(ledger: Ledger, asked: AskStatus) -> None:
-    """Agree to what another organisation asks for, once enough peers have heard of it."""
-
-    def agree() -> Submitted[AskStatus] | None:
-        try:
-            return ledger.orchestration.agree(asked)
-        except StateError as error:
-            if error.code != "CHANGE_UNKNOWN":
-                raise
-            return None
-
-    wait_until(ledger, asked.process, agree, SECONDS_TO_HEAR)
-
-
-def relabelled(client: Any, image: Digest) -> Digest:
-    """Make an image that differs in nothing but a label, and so in its id."""
-    base = client.api.create_container(str(image))
-    try:
-        made = client.api.commit(base["Id"], changes=["LABEL attestree.revision=another"])
-    finally:
-        client.api.remove_container(base["Id"], v=True)
-    return Digest.parse(made["Id"])
