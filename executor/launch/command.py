@@ -14,11 +14,13 @@ from executor.errors import UsageError
 from executor.exits import OK, exit_code, gravest, json_option, reported
 from executor.launch.account import Account
 from executor.launch.log import Event, LaunchLog, LogEntry
-from executor.launch.nodes import LaunchSettings, NodeReport, account_for, launch_nodes, plan_node
+from executor.launch.node_report import NodeReport
+from executor.launch.nodes import account_for, launch_nodes, plan_node
 from executor.launch.places import Places, places_of_host
 from executor.launch.plan import TaskPlan
 from executor.launch.serve import check_alone, serve
 from executor.launch.service import READER
+from executor.launch.settings import LaunchSettings
 from executor.launch.source import DEFAULT_LABEL, DataSource
 from executor.output import Progress, echo, table
 from executor.sandbox.profile import Limits

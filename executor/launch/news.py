@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from executor.exits import exit_code
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event
-from executor.launch.nodes import NodeReport
+from executor.launch.node_report import NodeReport
 from executor.launch.watchlist import MOST_ANNOUNCED, POLL
 from protocol.agreement.lifecycle import ProcessState
 from protocol.errors import AttestreeError

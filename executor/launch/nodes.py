@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from docker import DockerClient
 
@@ -16,19 +15,18 @@ from executor.caller import Caller
 from executor.data import Dataset
 from executor.errors import IntegrityError, host_failed
 from executor.launch.account import Account
+from executor.launch.node_report import NodeReport
 from executor.launch.parts import Part, PartTimes
-from executor.launch.places import Places
 from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
 from executor.launch.publish import finish
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession, own_labels, session_of
+from executor.launch.settings import LaunchSettings
 from executor.launch.source import DataSource, remember, source_of
 from executor.launch.store import NodeStore
 from executor.launch.task_run import TaskSummary, refuse, run_task
-from executor.launch.trees import KnownTrees
 from executor.ledger.follow import PULSE, wait_until
 from executor.sandbox.container import kill_all
-from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.plan import Plan
@@ -37,63 +35,6 @@ from protocol.ledger.processes import TaskContext
 
 _AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
 """What the ledger says to a node that left while its task ran: the process may have ended since."""
-
-
-@dataclass(frozen=True)
-class LaunchSettings:
-    """What holds for every node of a launch."""
-
-    process: str
-    iterations: int | None
-    """How many to run; None for all that remain."""
-    source: DataSource | None
-    limits: Limits
-    seconds: float
-    runtime: str = ""
-    """The engine's runtime to run by; empty for the one that it prefers."""
-    places: Places = field(default_factory=Places)
-    """Where tasks work, which a service has for all of its processes together."""
-    trees: KnownTrees = field(default_factory=KnownTrees)
-    """What the nodes have fetched of each other's trees, each once for all of them."""
-    for_silent: bool = False
-    """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
-    waits: bool = True
-    """Whether to wait for a step that is not open; a service hears of it and comes back."""
-
-
-@dataclass
-class NodeReport:
-    """What a launch came to for one node."""
-
-    node: str
-    tasks: list[TaskSummary] = field(default_factory=list)
-    finished: dict[str, str] | None = None
-    left: int | None = None
-    """The iteration from which the node is gone, as its own organisation wanted."""
-    error: AttestreeError | None = None
-    context: TaskContext | None = None
-    """What the ledger said of the last task that was tried."""
-    beside: list[AttestreeError] = field(default_factory=list)
-    """What failed besides: that the error could not be recorded, for example."""
-    parts: PartTimes = field(default_factory=PartTimes)
-    """Where the time went, that of the tasks included."""
-
-    @property
-    def failures(self) -> list[AttestreeError]:
-        """All that failed, the node's error first."""
-        return [*([] if self.error is None else [self.error]), *self.beside]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as `--json` prints it."""
-        tasks = [summary.to_dict() for summary in self.tasks]
-        failed = None if self.error is None else _told(self.error)
-        found = {"node": self.node, "rounds": tasks, "finished": self.finished, "left": self.left}
-        beside = [_told(error) for error in self.beside]
-        return {**found, "error": failed, "beside": beside, "parts": self.parts.to_dict()}
-
-
-def _told(error: AttestreeError) -> dict[str, str]:
-    return {"code": error.code, "cause": error.cause, "remedy": error.remedy}
 
 
 def launch_nodes(  # noqa: PLR0917

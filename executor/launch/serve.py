@@ -10,8 +10,8 @@ from executor.caller import Caller
 from executor.errors import UsageError
 from executor.launch.agenda import Assignment
 from executor.launch.log import LaunchLog, LogEntry
-from executor.launch.nodes import LaunchSettings
 from executor.launch.service import Service
+from executor.launch.settings import LaunchSettings
 from executor.output import note, plain
 from executor.stop import StopSignals
 from protocol.errors import AttestreeError

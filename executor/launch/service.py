@@ -25,8 +25,10 @@ from executor.launch.account import Account, Keep
 from executor.launch.agenda import Agenda, Assignment
 from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
-from executor.launch.nodes import LaunchSettings, NodeReport, account_for, kill_learner, launch_node
+from executor.launch.node_report import NodeReport
+from executor.launch.nodes import account_for, kill_learner, launch_node
 from executor.launch.patience import Backoff
+from executor.launch.settings import LaunchSettings
 from executor.launch.store import held, stores_of
 from executor.launch.watchlist import Watchlist
 from executor.ledger.chaincodes.orchestration import Orchestration

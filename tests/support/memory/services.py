@@ -10,9 +10,9 @@ from executor.caller import Caller
 from executor.launch import patience, service, watchlist
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LogEntry
-from executor.launch.nodes import LaunchSettings
 from executor.launch.places import Places
 from executor.launch.service import Service
+from executor.launch.settings import LaunchSettings
 from executor.network import Network
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals

@@ -11,7 +11,8 @@ from executor.launch.account import Account
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
-from executor.launch.nodes import NodeReport, account_for
+from executor.launch.node_report import NodeReport
+from executor.launch.nodes import account_for
 from executor.launch.parts import PartTimes
 from executor.launch.reasons import OTHERWISE, SENTENCES
 from executor.launch.task_run import TaskSummary

@@ -19,8 +19,8 @@ from executor.launch import nodes, task_run
 from executor.launch import serve as serve_command
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LaunchLog, LogEntry
-from executor.launch.nodes import LaunchSettings
 from executor.launch.places import places_of_host
+from executor.launch.settings import LaunchSettings
 from executor.launch.store import held
 from executor.sandbox.container import Outcome
 from executor.sandbox.profile import Limits

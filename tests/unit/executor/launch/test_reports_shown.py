@@ -14,8 +14,9 @@ from support.memory.launches import Host, at_host, fresh
 from executor.errors import DatasetError
 from executor.exits import DATA_UNUSABLE, LEDGER_UNREACHABLE, USAGE
 from executor.launch import command
-from executor.launch.nodes import LaunchSettings, NodeReport
+from executor.launch.node_report import NodeReport
 from executor.launch.parts import Part, PartTimes
+from executor.launch.settings import LaunchSettings
 from executor.launch.source import DataSource
 from executor.launch.task_run import TaskSummary
 from executor.ledger.errors import PhaseError

@@ -16,7 +16,7 @@ from executor.launch import nodes, patience, service
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
-from executor.launch.nodes import NodeReport
+from executor.launch.node_report import NodeReport
 from executor.launch.service import Service
 from executor.launch.store import NodeStore
 from executor.ledger.errors import PhaseError

@@ -15,7 +15,7 @@ from support.memory.services import impatient, of, serve, service_of
 from executor.errors import DatasetError, TaskError
 from executor.launch import service
 from executor.launch.log import Event, LogEntry
-from executor.launch.nodes import NodeReport
+from executor.launch.node_report import NodeReport
 from executor.launch.service import EVENTS_AT_ONCE, FOREVER, Service
 from executor.launch.store import Journal, NodeStore
 from executor.launch.watchlist import MOST_ANNOUNCED

@@ -11,7 +11,7 @@ import pytest
 from executor.errors import IntegrityError, TaskError
 from executor.exits import gravest
 from executor.launch import task_run
-from executor.launch.nodes import NodeReport
+from executor.launch.node_report import NodeReport
 from executor.launch.reasons import OTHERWISE, SENTENCES, closing_words, fit_for_record
 from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.task_run import container_name, refuse, run_task
