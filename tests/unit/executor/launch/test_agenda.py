@@ -233,6 +233,19 @@ def test_a_task_that_nobody_wants_any_more_does_not_wait_for_a_place() -> None:
         pass
 
 
+def test_who_gives_a_place_back_gives_back_one() -> None:
+    places = Places(2)
+
+    def nobody_waits() -> None:
+        raise AssertionError("there were places")
+
+    with places.taken(nobody_waits), places.taken(nobody_waits):
+        with places.lent(), places.taken(nobody_waits), pytest.raises(AssertionError, match="there were"):
+            places.taken(nobody_waits).__enter__()
+        with pytest.raises(AssertionError, match="there were"):
+            places.taken(nobody_waits).__enter__()
+
+
 def test_a_host_has_places_for_what_its_memory_and_cores_allow() -> None:
     assert places_of_host(Limits(memory_bytes=1 << 50)) == 1
     assert places_of_host(Limits(memory_bytes=64 << 20, cpus=0.1)) > places_of_host(Limits(cpus=4096.0)) == 1

@@ -209,14 +209,22 @@ def test_where_the_rows_are_is_remembered_once_they_were_read(host: Host) -> Non
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "[]", '{"path": "x", "label": "y"}', '{"path": "x", "label": 1, "drop": 2}']
+    ("damage", "said"),
+    [
+        ("", "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ('{"path": "x", "label": "y"}', "KeyError"),
+        ('{"path": "x", "label": 1, "drop": 2}', "TypeError"),
+    ],
 )
-def test_a_damaged_note_of_where_the_rows_are_is_said_to_be_damaged(host: Host, damage: str) -> None:
+def test_a_damaged_note_of_where_the_rows_are_is_said_to_be_damaged(
+    host: Host, damage: str, said: str
+) -> None:
     host.launch("--node", "node01", *host.data)
     (host.directory() / "data.json").write_text(damage)
     result = host.launch("--node", "node01", "--json")
     assert result.exit_code == INVALID_PAYLOAD
-    assert "data.json is damaged" in told(result)["nodes"][0]["error"]["cause"]
+    assert told(result)["nodes"][0]["error"]["cause"].endswith(f"data.json is damaged: {said}")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

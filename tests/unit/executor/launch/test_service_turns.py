@@ -16,6 +16,7 @@ from executor.errors import DatasetError, TaskError
 from executor.launch import service
 from executor.launch.log import Event, LogEntry
 from executor.launch.node_report import NodeReport
+from executor.launch.patience import Backoff
 from executor.launch.service import EVENTS_AT_ONCE, FOREVER, Service
 from executor.launch.store import Journal, NodeStore
 from executor.launch.watchlist import MOST_ANNOUNCED
@@ -127,12 +128,14 @@ def test_while_the_ledger_is_away_the_service_rests_and_then_says_that_it_answer
 
     monkeypatch.setattr(service.Agenda, "look", look)
     monkeypatch.setattr(service.Service, "_rest", lambda _, seconds: rested.append(seconds))
+    failed = Backoff.failed
+    monkeypatch.setattr(Backoff, "failed", lambda backoff: failed(backoff) * 0 + 3.14159)
     said = serve(host, lambda entry: entry.event is Event.NODE_FAILED)
     lost = [entry for entry in said if entry.event is Event.LEDGER_LOST]
     assert [(entry.code, entry.exit_code, entry.text) for entry in lost] == [
         ("LEDGER_TIMEOUT", 20, "the ledger does not answer")
     ] * 2
-    assert [entry.again_in for entry in lost] == rested
+    assert [entry.again_in for entry in lost] == rested == [3.1, 3.1]
     assert [entry.text for entry in said if entry.event is Event.LEDGER_FOUND] == ["the ledger answers again"]
     assert of(said, Event.PROCESS_FAILED) == []
 
