@@ -203,7 +203,11 @@ start_services() { # PEER_IMAGE
 join_channel() {
   for_each orderers join_orderer
   for_each organisations join_peer
-  eventually 300 "the orderers elect a leader" has_leader orderer1
+  for_each orderers await_leader
+}
+
+await_leader() { # ORDERER
+  eventually 300 "$1 knows a leader" takes_transactions "$1"
 }
 
 deploy_chaincodes() { # IMAGE

@@ -24,12 +24,15 @@ orderer_flags() {
   local orderer
   for orderer in $(orderers); do
     if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
-      printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$orderer")" --connTimeout 30s --tls \
-        --cafile "$(org_dir "$(owner_of "$orderer")")/tlsca.pem"
+      flags_of "$orderer"
       return 0
     fi
   done
   die 20 "no orderer answers" "none of $(orderers | paste -sd ' ') accepts connections" "run network/up.sh"
+}
+
+flags_of() { # ORDERER
+  printf '%s\n' --orderer "127.0.0.1:$(orderer_port "$1")" --connTimeout 30s --tls --cafile "$(org_dir "$(owner_of "$1")")/tlsca.pem"
 }
 
 # Every organisation's peer, for what a majority must endorse; one flag or value a line.
@@ -142,7 +145,12 @@ join_orderer() { # ORDERER
   quietly "join $1" osnadmin "$1" channel join --channelID "$CHANNEL" --config-block "$STATE/channel/genesis.block"
 }
 
-has_leader() { grep -q '"status": "active"' <<<"$(osnadmin "$1" channel list --channelID "$CHANNEL")"; }
+# takes_transactions ORDERER: an orderer of Raft's that knows no leader refuses transactions, and hands out no block either.
+takes_transactions() {
+  local flags
+  mapfile -t flags < <(flags_of "$1")
+  as "$(owner_of "$1")" admin channel fetch newest /dev/null -c "$CHANNEL" "${flags[@]}"
+}
 
 join_peer() { # ORG
   grep -qx "$CHANNEL" <<<"$(as "$1" admin channel list 2>/dev/null)" && return 0

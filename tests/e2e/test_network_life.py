@@ -58,6 +58,8 @@ def test_e17_ledger_is_kept_over_down_and_up_which_may_add_nodes(own: Network) -
     done("network/up.sh", "--nodes", str(own.n_nodes + 1))
     assert chain("org1") == before
     added = f"node{own.n_nodes + 1:02d}"
+    # What is up takes transactions at once: the orderers have chosen a leader again.
+    invoked("org1", "node01", "put", unique("new"), "yes")
     assert query("org2", added, "get", key) == "yes"
     assert json.loads(query("org2", added, "whoami"))["attributes"]["node"] == added
 

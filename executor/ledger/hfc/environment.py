@@ -45,10 +45,15 @@ def hfc_python() -> Path:
     cache = _cache()
     home = cache / "hfc" / _key()
     python = home / "bin/python"
-    if not python.exists():
+    if not _has_python(home):
         _make(home)
     check_installed(home, cache)
     return python
+
+
+def _has_python(home: Path) -> bool:
+    """Whether there is the Python it was made with: it may have gone, or lie where only others may look."""
+    return os.access(home / "bin/python", os.F_OK)
 
 
 def base_python() -> str:
@@ -100,13 +105,12 @@ def _make(home: Path) -> None:
 
 def _move(made: Path, home: Path) -> None:
     """Put the environment in its place, unless another process was faster."""
-    if home.exists() and not (home / "bin/python").exists():
-        # The Python it was made with has gone.
+    if home.exists() and not _has_python(home):
         shutil.rmtree(home)
     try:
         made.rename(home)
     except OSError:
-        if not (home / "bin/python").exists():
+        if not _has_python(home):
             raise
 
 

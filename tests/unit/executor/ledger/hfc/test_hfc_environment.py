@@ -37,12 +37,11 @@ def test_newer_python_uses_the_right_one_beside_it(cache: Path, monkeypatch: pyt
     assert environment.base_python() == str(beside / "python3.11")
 
 
-def test_environment_whose_python_has_gone_is_made_again(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("python", ["gone", "a name that no file can have" * 10])
+def test_environment_whose_python_has_gone_is_made_again(cache: Path, python: str) -> None:
     home = cache / "hfc" / environment._key()
     (home / "bin").mkdir(parents=True)
-    (home / "bin/python").symlink_to(cache / "gone")
+    (home / "bin/python").symlink_to(cache / python)
     made = cache / "made"
     (made / "bin").mkdir(parents=True)
     (made / "bin/python").symlink_to(sys.executable)
