@@ -202,7 +202,8 @@ def _count(ctx: Context, challenge: ChallengeRecord) -> None:
 
 def _is_judged(ctx: Context, like: ChallengeRecord, task: ChallengedTask) -> bool:
     challenge = _challenge(ctx, like.process, task.node, task.iteration, like.organisation)
-    return any(raw is not None for raw in ctx.get_many(list(_places(challenge, keys.verdict))))
+    verdicts = read_many(ctx, list(_places(challenge, keys.verdict)), VerdictRecord)
+    return any(verdict is not None for verdict in verdicts)
 
 
 def _challenge(ctx: Context, process: str, node: str, iteration: int, organisation: str) -> ChallengeRecord:

@@ -14,7 +14,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import Provenance
-from protocol.ledger.record import LedgerRecord
+from protocol.ledger.record import SMALL, LedgerRecord
 from protocol.task.opening import TaskId
 
 MAX_OPEN = 8
@@ -61,6 +61,7 @@ class ChallengeRecord(LedgerRecord):
     """That an organisation doubts that a task ran as the ledger says."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -84,6 +85,7 @@ class AnswerRecord(LedgerRecord):
     """That the owner of a challenged task opens its inputs to an auditor."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -99,6 +101,7 @@ class VerdictRecord(LedgerRecord):
     """What an auditor found who ran a challenged task again."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -123,6 +126,7 @@ class OpenChallenges(LedgerRecord):
     """What one organisation challenged of another and found unjudged when it challenged last."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     challenged: Annotated[str, "the MSP id of who is challenged"]

@@ -17,6 +17,7 @@ from executor.audit.findings import Findings
 from executor.audit.replay import (
     agreements,
     challenges,
+    listings,
     models,
     rebuilds,
     requests,
@@ -26,7 +27,15 @@ from executor.audit.replay import (
     tasks,
     votes,
 )
-from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
+from executor.audit.replay.view import (
+    KINDS,
+    NAMESPACES,
+    ORCHESTRATION,
+    RecordCache,
+    View,
+    Written,
+    parse_record,
+)
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
@@ -37,6 +46,7 @@ SENTENCES = {
     "records": "each record has a known form, under the key that names what it is about",
     "provenance": "each record says truly who wrote it, in which transaction, with which certificate",
     **agreements.SENTENCES,
+    **listings.SENTENCES,
     **votes.SENTENCES,
     **tasks.SENTENCES,
     **shares.SENTENCES,
@@ -51,6 +61,7 @@ SENTENCES = {
 Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     agreements.RULES,
+    listings.RULES,
     votes.RULES,
     tasks.RULES,
     shares.RULES,
@@ -63,6 +74,8 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
 )
 RULES = {kind: tuple(rule for room in _ROOMS for rule in room.get(kind, ())) for kind in KINDS}
 """By kind of key, what is asked of its records."""
+REMOVABLE = {("brief", ORCHESTRATION)}
+"""Kinds of keys that chaincode removes, each with its chaincode; all else stays for good."""
 
 
 @dataclass
@@ -96,6 +109,7 @@ class Replay:
         """Judge what a valid transaction wrote into the project's chaincodes."""
         view = View(self.state, committed, self._cache)
         written = self._read(view)
+        listings.check_removals(self.findings, view)
         if not written:
             return
         self.authors[view.provenance.tx] = _author(view.provenance)
@@ -136,7 +150,10 @@ class Replay:
         try:
             key = keys.parse(name)
             if value is None:
-                self.findings.fail("records", f"{key} was removed", view.where)
+                if (key.kind, namespace) in REMOVABLE:
+                    view.removed.append(name)
+                else:
+                    self.findings.fail("records", f"{key} was removed", view.where)
                 return None
             if KINDS.get(key.kind, ("", None))[0] != namespace:
                 self.findings.fail("records", f"{key} stands in {namespace}", view.where)

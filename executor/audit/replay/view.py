@@ -39,7 +39,7 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
-from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.processes import BriefRecord, OpenProcesses, ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.ledger.tasks import (
@@ -58,13 +58,14 @@ from protocol.ledger.tasks import (
 R = TypeVar("R", bound=LedgerRecord)
 
 IMAGE, ORCHESTRATION, EXECUTION, MODEL = "image", "orchestration", "execution-record", "model"
-MAX_RECORD_BYTES = 8 << 20
 
 KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "image": (IMAGE, ImageRecord),
     "imagename": (IMAGE, ImageNameRecord),
     "rebuild": (IMAGE, RebuildRecord),
     "process": (ORCHESTRATION, ProcessRecord),
+    "brief": (ORCHESTRATION, BriefRecord),
+    "openprocesses": (ORCHESTRATION, OpenProcesses),
     "progress": (ORCHESTRATION, ProgressRecord),
     "acceptance": (ORCHESTRATION, AcceptanceRecord),
     "asks": (ORCHESTRATION, AskCount),
@@ -117,7 +118,8 @@ class Written:
 
 def parse_record(kind: str, raw: bytes) -> LedgerRecord:
     """Read a stored record of a kind in its one form."""
-    return KINDS[kind][1].from_dict(canonical.decode(raw, max_bytes=MAX_RECORD_BYTES))
+    made = KINDS[kind][1]
+    return made.from_dict(canonical.decode(raw, max_bytes=made.max_bytes))
 
 
 class View:
@@ -131,6 +133,8 @@ class View:
         self.where = str(committed.position)
         """Its place, for findings."""
         self.written: dict[str, LedgerRecord] = {}
+        self.removed: list[str] = []
+        """The keys that it removed, of kinds that may be."""
         self._state = state
         self._cache = cache
 
