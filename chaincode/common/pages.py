@@ -80,8 +80,14 @@ def all_stored(ctx: Context, prefix: tuple[str, ...], kind: type[R]) -> Iterator
             return
 
 
-def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) -> Page[R]:
-    """List those of the records under these keys that there are; the bookmark is the key to go on from."""
+def keyed_page(
+    ctx: Context,
+    wanted: Iterable[str],
+    size: int,
+    kind: type[R],
+    counts: Callable[[str, R], bool] = lambda *_: True,
+) -> Page[R]:
+    """List those of the records under these keys that count; the bookmark is the key to go on from."""
     _check_size(size)
     upcoming = iter(wanted)
     items: list[R] = []
@@ -93,7 +99,9 @@ def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) ->
             weight += len(raw)
             if len(items) == size or (items and weight > MAX_BYTES):
                 return Page(tuple(items), _to_bookmark(key))
-            items.append(parse(raw, kind))
+            record = parse(raw, kind)
+            if counts(key, record):
+                items.append(record)
         seen += len(asked)
         if seen >= MAX_SCAN:
             return Page(tuple(items), _to_bookmark(next(upcoming, "")))

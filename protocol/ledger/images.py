@@ -8,6 +8,7 @@ from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import ImageState
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import ImageVersion, Provenance, ReasonedProvenance
 from protocol.ledger.record import SMALL, LedgerRecord
 
@@ -38,10 +39,9 @@ class ImageRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildRecord(LedgerRecord):
+class RebuildRecord(OwnWord):
     """What an organisation got that built an image version from its source by itself."""
 
-    versioned: ClassVar[bool] = True
     max_bytes: ClassVar[int] = SMALL
 
     image: Annotated[ImageVersion, "which version of which image"]

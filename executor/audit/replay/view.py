@@ -27,6 +27,7 @@ from protocol.ledger.changes import (
     AskCount,
     AskRecord,
     ChangeRecord,
+    OwnWord,
 )
 from protocol.ledger.common import Provenance
 from protocol.ledger.estimators import (
@@ -56,6 +57,7 @@ from protocol.ledger.tasks import (
 )
 
 R = TypeVar("R", bound=LedgerRecord)
+W = TypeVar("W", bound=OwnWord)
 
 IMAGE, ORCHESTRATION, EXECUTION, MODEL = "image", "orchestration", "execution-record", "model"
 
@@ -168,10 +170,16 @@ class View:
         wanted = Write(place, hashlib.sha256(mark.encode()).digest())
         return any(wanted in part.hashed_writes for part in self.committed.transaction.sets)
 
+    def had_word(self, chaincode: str, organisation: str, key: str, kind: type[W]) -> W | None:
+        """Return what an organisation had said before the block, if it vouched for it."""
+        found = self.before(key, kind)
+        if found is not None and self.had_mark(chaincode, organisation, key, found.mark):
+            return found
+        return None
+
     def had_mark(self, chaincode: str, organisation: str, key: str, mark: str) -> bool:
         """Whether the organisation's own collection held this mark for a key before the block."""
-        place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
-        return self._state.value(place) == hashlib.sha256(mark.encode()).digest()
+        return is_vouched(self._state, chaincode, organisation, key, mark)
 
     def process(self, name: str) -> ProcessRecord:
         """Return the process that a record belongs to, or raise."""
@@ -213,6 +221,12 @@ class View:
             time,
             found.tx_id,
         )
+
+
+def is_vouched(state: State, chaincode: str, organisation: str, key: str, mark: str) -> bool:
+    """Whether an organisation's own collection holds this mark for a key."""
+    place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
+    return state.value(place) == hashlib.sha256(mark.encode()).digest()
 
 
 class RecordCache:
