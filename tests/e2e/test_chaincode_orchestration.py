@@ -124,6 +124,18 @@ def test_c10_specifications_that_cannot_run_are_refused(version: str, nodes: dic
     assert scientist1.code(HERE, "Create", "not json") == "BAD_ARGUMENT"
 
 
+@pytest.mark.parametrize("pinned", ["image_id", "manifest_digest"])
+def test_t9_a_specification_that_pins_other_bytes_than_are_registered_is_refused(
+    version: str, nodes: dict[str, str], pinned: str
+) -> None:
+    """A name and a version are nobody's word for what runs: the digests are."""
+    made = specification(unique("process"), version, nodes)
+    made["steps"][0]["image"][pinned] = DIGESTS[9]
+    assert scientist1.code(HERE, "Create", made) == "IMAGE_PIN"
+    del made["steps"][0]["image"]["image_id"], made["steps"][0]["image"]["manifest_digest"]
+    assert scientist1.code(HERE, "Create", made) == "IMAGE_PIN"
+
+
 def test_process_id_is_unique(process: str, version: str, nodes: dict[str, str]) -> None:
     assert scientist2.code(HERE, "Create", specification(process, version, nodes)) == "PROCESS_EXISTS"
 
