@@ -119,14 +119,27 @@ def standing_challenges(state: State) -> list[ChallengeEvidence]:
 
     What its organisation did not vouch for does not count, as on the ledger.
     """
-    found = []
-    for challenge in _words(state, ChallengeRecord, lambda record: record.organisation, "challenge"):
-        task, owner = challenge.task, challenge.challenged
-        place = (task.process, task.node, task.iteration, challenge.organisation)
-        answers = _words(state, AnswerRecord, lambda _, owner=owner: owner, "answer", *place)
-        verdicts = _words(state, VerdictRecord, lambda record: record.auditor, "verdict", *place)
-        found.append(ChallengeEvidence(challenge, tuple(answers), tuple(verdicts)))
-    return found
+    return [_evidence(state, found) for found in _words(state, ChallengeRecord, _challenger, "challenge")]
+
+
+def _challenger(challenge: ChallengeRecord) -> str:
+    return challenge.organisation
+
+
+def _evidence(state: State, challenge: ChallengeRecord) -> ChallengeEvidence:
+    """Gather what its owner and the auditors said about a challenge."""
+    task = challenge.task
+    place = (task.process, task.node, task.iteration, challenge.organisation)
+
+    def owner(_: AnswerRecord) -> str:
+        return challenge.challenged
+
+    def auditor(verdict: VerdictRecord) -> str:
+        return verdict.auditor
+
+    answers = _words(state, AnswerRecord, owner, "answer", *place)
+    verdicts = _words(state, VerdictRecord, auditor, "verdict", *place)
+    return ChallengeEvidence(challenge, tuple(answers), tuple(verdicts))
 
 
 def _words(
