@@ -3,6 +3,8 @@
 Everything is computed from what stood before the block, by the code of `protocol` that the chaincode runs.
 """
 
+from functools import partial
+
 from executor.audit.findings import Findings
 from executor.audit.replay.view import ORCHESTRATION, View, Written
 from protocol.agreement.consent import consent_to, needed_to_abort
@@ -13,7 +15,7 @@ from protocol.ledger import keys
 from protocol.ledger.changes import AbortVote, AbsenceVote, ChangeRecord
 from protocol.ledger.processes import ProcessRecord
 from protocol.ledger.silence import Silence
-from protocol.ledger.tasks import TaskRecord
+from protocol.ledger.tasks import ShareRecord
 from protocol.task.opening import TaskId
 
 SENTENCES = {
@@ -59,16 +61,17 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
     process = _running(view, record.process)
     progress, done = view.progress(process)
     nodes = _owed(progress, record, str(key.parts[1]))
-    owing = record.nodes == nodes and all(map(progress.plan.is_open, nodes.values()))
-    findings.check("silence", owing, f"{key} is about nodes that owe nothing", where)
     silence = Silence(process, progress.plan, done, record.organisation, nodes, record.whole)
+    share_of = partial(_first_share, view)
+    owing = silence.owes and record.nodes == nodes and all(map(progress.plan.is_open, nodes.values()))
+    findings.check("silence", owing, f"{key} is about nodes that owe nothing", where)
+    waiting = silence.waits(share_of)
+    findings.check("silence", not waiting, f"{key} is about nodes that wait for others", where)
     voter = record.by.organisation
     last = view.before(item.raw_key, AbsenceVote)
     if last is not None and not view.had_mark(ORCHESTRATION, voter, item.raw_key, last.mark):
         last = None
-    acts = silence.last_acts(
-        lambda task: _task(view, task), lambda number: _change(view, record.process, number)
-    )
+    acts = silence.last_acts(share_of, lambda number: _change(view, record.process, number))
     expected = silence.vote(acts, last, record.by)
     same = expected == record
     what = f"{key} counts since {record.since}, and the ledger says {expected.since}"
@@ -108,8 +111,8 @@ def _has_voted(view: View, process: str, organisation: str) -> bool:
     return view.has_mark(*place) if key in view.written else view.had_mark(*place)
 
 
-def _task(view: View, task: TaskId) -> TaskRecord | None:
-    return view.before(keys.task(task.process, task.node, task.iteration), TaskRecord)
+def _first_share(view: View, task: TaskId) -> ShareRecord | None:
+    return view.before(keys.share(task.process, task.iteration, task.node), ShareRecord)
 
 
 def _change(view: View, process: str, number: int) -> ChangeRecord:

@@ -13,6 +13,7 @@ from chaincode.orchestration import absence, contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
+from protocol.ledger.common import Provenance
 
 P, HERE = "fraud-2026", "orchestration"
 LONG = timedelta(days=1, hours=1)
@@ -29,14 +30,14 @@ def consortium():
 
 @pytest.fixture
 def outcome(consortium):
-    """Verify what the consortium has done; returns what is wrong, and the claims that were checked."""
+    return lambda: judged(consortium)
 
-    def judge():
-        recorder = consortium.recorder
-        found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
-        return [(failure.claim, failure.what) for failure in found.failures], {c.name for c in found.claims}
 
-    return judge
+def judged(consortium):
+    """Verify what a consortium has done; returns what is wrong, and the claims that were checked."""
+    recorder = consortium.recorder
+    found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
+    return [(failure.claim, failure.what) for failure in found.failures], {c.name for c in found.claims}
 
 
 def leave_out(consortium, *members, after=LONG):
@@ -55,6 +56,59 @@ def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
     wrong, claims = outcome()
     assert wrong == []
     assert {"quorums", "silence"} <= claims
+
+
+def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome):
+    """What counts and what does not is the same to the chaincode and to whoever audits."""
+    for node in ("node01", "node03"):
+        consortium.players[node].open(0)
+        consortium.players[node].share()
+    silent = consortium.players["node05"]
+    silent.open(0)
+    silent.member.submit("execution-record", "Fail", P, "node05", 0, "OOM", "too much")
+    (early,) = leave_out(consortium, consortium.admin1)
+    consortium.time += LONG
+    silent.open(0)
+    silent.share()
+    (second,) = leave_out(consortium, consortium.admin2, after=timedelta(hours=1))
+    assert (early["vote"]["counts"], second["vote"]["counts"]) == (True, False)
+    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2)
+    assert last["change"] == 0
+    assert outcome()[0] == []
+
+
+def test_h10_a_sign_of_life_that_was_counted_is_found(consortium, outcome, monkeypatch):
+    """What a member's altered chaincode would do to stay: let an opening begin the silence anew."""
+    honest, player = absence._vote, consortium.players["node05"]
+    consortium.time += LONG
+    opened = Provenance.from_dict(player.open(0)["opened"])
+    monkeypatch.setattr(absence, "_vote", lambda ctx, acts, *said: honest(ctx, [opened], *said))
+    leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert f"counts since {opened.time}" in wrong[0][1]
+
+
+def test_h10_a_vote_about_a_node_that_waits_is_found(consortium, outcome, monkeypatch):
+    consortium.players["node05"].open(0)
+    consortium.players["node05"].share()
+    monkeypatch.setattr(absence, "_check_owing", lambda *said: None)
+    leave_out(consortium, consortium.admin1)
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert wrong[0][1].endswith("is about nodes that wait for others")
+
+
+def test_h9_a_vote_about_an_organisation_that_has_done_its_work_is_found(monkeypatch):
+    once = {"steps": changed("steps", 0, "iterations", 1)["steps"], "topology": {"kind": "disconnected"}}
+    consortium = blocks.record(Federation)(THREE | once)
+    consortium.players["node05"].open(0)
+    consortium.players["node05"].complete()
+    monkeypatch.setattr(absence, "_check_owing", lambda *said: None)
+    consortium.admin1.submit(HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone", time=consortium.time + LONG)
+    wrong, _ = judged(consortium)
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert wrong[0][1].endswith("is about nodes that owe nothing")
 
 
 def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeypatch):
