@@ -32,6 +32,16 @@ class Progress:
         unfinished = self.unfinished()
         return self.plan.present([node for node in self.plan.nodes if node not in unfinished])
 
+    def entitled(self) -> tuple[str, ...]:
+        """Return the organisations that decide who reads the models.
+
+        Those that have a say at the end, and whoever was left out without having owed its part: with a node
+        that did the last iteration, or without any node. Else a majority could leave out who would refuse.
+        """
+        own = {self.plan.nodes[node] for node in self.finished()}
+        own |= {name for name in self.plan.consortium if not self.plan.nodes_of(name)}
+        return tuple(sorted({*self.present(), *own}))
+
     def may_return(self, node: str) -> bool:
         """Whether a node that left may come back by its own organisation's word.
 
