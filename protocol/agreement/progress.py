@@ -15,7 +15,7 @@ class Progress:
 
     def next_of(self, node: str) -> int | None:
         """Return the iteration a node has to do next, None when it has done all of its own."""
-        return self.plan.next_iteration(node, self._done[node] + 1 if node in self._done else 0)
+        return self.plan.next_iteration(node, self.following(node))
 
     def unfinished(self) -> dict[str, int]:
         """Return the nodes that have work left, with their next iteration."""
@@ -52,6 +52,15 @@ class Progress:
             return False
         spans = self.plan.spans(node)
         return len(spans) == 1 or (node in self._done and self._done[node] >= spans[-1][0])
+
+    def following(self, node: str) -> int:
+        """Return the iteration after the last that a node has completed."""
+        return self._done[node] + 1 if node in self._done else 0
+
+    def has_begun(self, node: str, iteration: int) -> bool:
+        """Whether a node may have begun an iteration: it has completed it, or that is next or past."""
+        upcoming = self.next_of(node)
+        return iteration < self.following(node) or (upcoming is not None and iteration <= upcoming)
 
     def frontier(self) -> int:
         """Return the latest iteration that may have begun on some node; the past is up to there."""

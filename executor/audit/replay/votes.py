@@ -9,8 +9,9 @@ from executor.audit.findings import Findings
 from executor.audit.replay.view import ORCHESTRATION, View, Written
 from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.onset import check_onset
 from protocol.agreement.progress import Progress
-from protocol.errors import RecordError
+from protocol.errors import RecordError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AbortVote, AbsenceVote, ChangeRecord
 from protocol.ledger.processes import ProcessRecord
@@ -20,6 +21,7 @@ from protocol.task.opening import TaskId
 
 SENTENCES = {
     "quorums": "each change and each abort had the votes that it takes, of those who had a say",
+    "onsets": "no change altered what a task that had begun was to work with",
     "silence": "each vote to leave somebody out counts if, and only if, the silence had lasted long enough",
 }
 
@@ -38,6 +40,18 @@ def check_quorum(findings: Findings, view: View, item: Written) -> None:
     findings.check("quorums", given, what, view.where)
     next_one = record.number == process.course.count
     findings.check("quorums", next_one, f"{key} is not the next change of its process", view.where)
+
+
+def check_past(findings: Findings, view: View, item: Written) -> None:
+    """A change holds from an iteration on in which it alters nothing that a task has begun with."""
+    record = item.record
+    assert isinstance(record, ChangeRecord)  # noqa: S101
+    progress, _ = view.progress(_running(view, record.process))
+    try:
+        check_onset(record.change, progress)
+        findings.count("onsets")
+    except StateError as error:
+        findings.check("onsets", False, f"{item.key} holds too early: {error.cause}", view.where)
 
 
 def check_abort(findings: Findings, view: View, item: Written) -> None:
@@ -81,7 +95,7 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
 
 
 RULES = {
-    "change": (check_quorum,),
+    "change": (check_quorum, check_past),
     "process": (check_abort,),
     "absence": (check_silence,),
     "departure": (check_silence,),

@@ -9,7 +9,7 @@ from support.memory import blocks
 from support.memory.federation import Federation
 from support.memory.scenario import changed
 
-from chaincode.orchestration import absence, contract
+from chaincode.orchestration import absence, changes, contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
@@ -55,7 +55,7 @@ def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
         member.submit(HERE, "Abort", P, "nobody is left")
     wrong, claims = outcome()
     assert wrong == []
-    assert {"quorums", "silence"} <= claims
+    assert {"quorums", "onsets", "silence"} <= claims
 
 
 def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome):
@@ -135,6 +135,16 @@ def test_h10_a_silence_counted_from_too_early_is_found(consortium, outcome, monk
     wrong, _ = outcome()
     assert [claim for claim, _ in wrong] == ["silence"]
     assert f"counts since {early}" in wrong[0][1]
+
+
+def test_c6_a_change_that_alters_what_tasks_have_begun_with_is_found(consortium, outcome, monkeypatch):
+    monkeypatch.setattr(changes, "check_onset", lambda *said: None)
+    ask = consortium.admin1.submit(HERE, "ChangeTopology", P, 0, {"kind": "disconnected"})
+    for member in (consortium.admin2, consortium.admin3):
+        consortium.agree(member, ask)
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["onsets"]
+    assert "node01 may have begun iteration 0, and would have other neighbours in it" in wrong[0][1]
 
 
 def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outcome, monkeypatch):
