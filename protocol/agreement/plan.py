@@ -185,7 +185,9 @@ class Plan:
 
     def turns(self) -> set[int]:
         """Return the iterations at which somebody's neighbours may be others than in the one before."""
-        joined = {at for spans in self.course.spans.values() for span in spans for at in span if at is not None}
+        joined = {
+            at for spans in self.course.spans.values() for span in spans for at in span if at is not None
+        }
         changed = {start for start, _ in (*self.course.topologies, *self.specification.topology.changes)}
         return joined | changed | {first for _, first in self.specification.places()}
 

@@ -1,4 +1,4 @@
-"""One node that runs ahead keeps nobody from coming back or from other neighbours, and no past is rewritten."""
+"""A node that runs ahead keeps nobody from coming back or from other neighbours; no past is rewritten."""
 
 import pytest
 from support.memory.federation import Federation, prepared
