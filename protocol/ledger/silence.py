@@ -63,9 +63,9 @@ class Silence:
         return bool(self.nodes) and all(None in self._shares(node, share_of) for node in self.nodes)
 
     def last_acts(self, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]) -> list[Provenance]:
-        """Return from where on each node is silent; an organisation without nodes is since its acceptance."""
+        """Return what has advanced the process last; of an organisation without nodes, its acceptance."""
         names = self.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
-        acts = [self._last_act(node, share_of, change_of) for node in names]
+        acts = [act for node in names for act in self._acts_of(node, share_of, change_of)]
         return acts or [self._last_word(change_of)]
 
     def vote(self, acts: list[Provenance], before: AbsenceVote | None, by: ReasonedProvenance) -> AbsenceVote:
@@ -87,16 +87,23 @@ class Silence:
             by=by,
         )
 
-    def _last_act(self, node: str, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]) -> Provenance:
+    def _acts_of(
+        self, node: str, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]
+    ) -> list[Provenance]:
+        """Return from where on a node is silent: its share and those it waited for, else what came before.
+
+        A share is later than what it completed before and than the opening of the step, whatever times were
+        claimed; a node may have left and come back after it.
+        """
         missing, done = self.nodes.get(node), self.done.get(node)
-        since = [
-            self.record.course.joins.get(node),
-            None if missing is None else self.plan.opened_by(missing),
-        ]
-        later = [by for number in since if number is not None for by in change_of(number).agreed.values()]
         shares = () if missing is None else self._shares(node, share_of)
-        shared = [share.signed.by for share in shares if share is not None]
-        return _latest([self._started if done is None else done.updated, *later, *shared])
+        acts = [share.signed.by for share in shares if share is not None]
+        numbers = [self.record.course.joins.get(node)]
+        if not acts:
+            acts.append(self._started if done is None else done.updated)
+            numbers.append(None if missing is None else self.plan.opened_by(missing))
+        changes = [change_of(number).agreed for number in numbers if number is not None]
+        return acts + [agreed[name] for agreed in changes for name in sorted(agreed)]
 
     def _shares(self, node: str, share_of: ShareOf) -> tuple[ShareRecord | None, ...]:
         """Return what a node offered in the iteration that it owes, and what it then waits for.

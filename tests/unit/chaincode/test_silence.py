@@ -147,6 +147,17 @@ def test_h10_an_organisation_with_one_node_that_waits_and_one_that_owes_is_silen
     assert changes == [None, 0]
 
 
+def test_h10_who_comes_back_to_what_it_has_shared_is_silent_since_it_came_back():
+    federation = Federation(changed("steps", 0, "synchronous", False, base=THREE))
+    share(federation, "node05")
+    federation.admin3.submit(HERE, "Leave", P, "node05", 0)
+    federation.time += 2 * DAY
+    federation.admin3.submit(HERE, "Join", P, "node05", "Org3MSP", 0)
+    assert vote(federation.admin1)["vote"]["counts"] is False
+    federation.time += DAY
+    assert left_out(federation) == 2
+
+
 # Organisations that owe nothing
 
 
@@ -160,3 +171,21 @@ def test_h9_an_organisation_that_has_done_all_its_work_is_not_left_out():
     assert federation.admin1.code(*ORGANISATION) == "NODE_INACTIVE"
     status = federation.auditor1.evaluate(HERE, "Status", P)
     assert status["present"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
+
+
+# Claimed times
+
+
+def test_h10_a_start_that_claims_a_time_to_come_hides_nobodys_share():
+    """One member starts the process, and shall not have others' shares count for nothing by its clock."""
+    federation = Federation(THREE, started=False)
+    for member in (federation.admin1, federation.admin2, federation.admin3):
+        member.submit(HERE, "Accept", P)
+    federation.admin1.submit(HERE, "Start", P, time=federation.time + 90 * DAY)
+    vote(federation.admin1)
+    federation.time += 20 * HOUR
+    share(federation, "node01", "node03", "node05")
+    federation.time += 5 * HOUR
+    late = vote(federation.admin1)["vote"]
+    shared = federation.auditor1.evaluate(EXECUTION, "GetTask", P, "node05", 0)["offered"]
+    assert (late["counts"], late["since"]) == (False, shared["signed"]["by"]["time"])

@@ -111,6 +111,31 @@ def test_h9_a_vote_about_an_organisation_that_has_done_its_work_is_found(monkeyp
     assert wrong[0][1].endswith("is about nodes that owe nothing")
 
 
+def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcome, monkeypatch):
+    """The node shared after the first vote; altered chaincode takes it for one about what came since."""
+    seen, honest, read = [], absence._vote, absence.find_words
+
+    def vote(*said):
+        made = honest(*said)
+        seen.append(made.seen)
+        return made
+
+    def others(*said):
+        return {name: replace(found, seen=seen[-1]) for name, found in read(*said).items()}
+
+    leave_out(consortium, consortium.admin1)
+    consortium.time += LONG
+    for player in consortium.players.values():
+        player.open(0)
+        player.share()
+    monkeypatch.setattr(absence, "_vote", vote)
+    monkeypatch.setattr(absence, "find_words", others)
+    (last,) = leave_out(consortium, consortium.admin2)
+    assert last["change"] == 0
+    wrong, _ = outcome()
+    assert wrong == [("agreements", f"Org1MSP did not agree to change~{P}~0000000000")]
+
+
 def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeypatch):
     monkeypatch.setattr(absence, "majority_of", lambda members: 1)
     (last,) = leave_out(consortium, consortium.admin1)
