@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
+from executor.engine import describe
 from executor.image.check import check_local, obtain
 from executor.image.comparison import check_image, evidence_of
 from executor.launch.session import NodeSession
@@ -132,10 +133,14 @@ def make_plan(
             f"{dataset.path} has columns of schema {dataset.schema.digest}, the process agreed on {wanted}",
         )
     state = _state(task, session)
-    check_engine(session.client, runtime)  # before a pull, which may take its time
+    # Once for the plan, not between tasks: an engine that changes its image store must be noticed.
+    described = describe(session.client)
+    check_engine(session.client, runtime, described)  # before a pull, which may take its time
     find = check_local if dry else obtain
-    local = find(session.client, task.image, network=session.network)
-    profile = Profile.for_image(session.client, local, limits, state is not None, runtime)
+    local = find(session.client, task.image, network=session.network, described=described)
+    profile = Profile.for_image(
+        session.client, local, limits, state is not None, runtime, described=described
+    )
     return TaskPlan(task, dataset, session.store.salt(), state, profile)
 
 
