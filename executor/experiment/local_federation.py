@@ -10,10 +10,12 @@ from typing import Any
 from executor.caller import Caller
 from executor.errors import TaskError
 from executor.experiment.launches import PROGRAM, Hear, Launches, Reports
+from executor.launch.places import places_of_host
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import wait_until
 from executor.network import Network
 from executor.process.federation import load
+from executor.sandbox.profile import Limits
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
 from protocol.errors import StateError
@@ -79,10 +81,16 @@ class LocalFederation:
 
     def launch(self, process: str, data: str, hear: Hear) -> Reports:
         """Have every organisation work for all its nodes until the process is complete."""
+        options = ("--all-local", "--until-complete", "--data", data, "--tasks", str(self.tasks))
         with Launches(self.network, self.folder) as launches:
             for organisation in self.organisations:
-                launches.start(organisation, process, "--all-local", "--until-complete", "--data", data)
+                launches.start(organisation, process, *options)
             return launches.wait(hear)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks each organisation's executor works at: they share the places of this one host."""
+        return max(1, places_of_host(Limits()) // len(self.organisations))
 
     def ledger(self, organisation: str, identity: str) -> Ledger:
         """Open the ledger as one of the organisation's identities."""

@@ -56,7 +56,7 @@ THE_NODE = "the node"
 @click.option(
     "--tasks",
     type=click.IntRange(1),
-    help="Tasks at work side by side. [default: all nodes; with --follow as memory and cores allow]",
+    help="Tasks at work side by side. [default: as this host's memory and cores allow]",
 )
 @click.option(
     "--runtime", default="", help="The engine's runtime, runsc for example. [default: the engine's]"
@@ -93,10 +93,10 @@ def launch(  # noqa: PLR0917 - one per option
     service; --json then prints one line for each event. See docs/service.md.
     """
     limits = Limits(memory_bytes=memory * MIB, cpus=cpus)
+    places = Places(tasks or places_of_host(limits))
     if follow:
         named = label if label != DEFAULT_LABEL else None
         check_alone(process, node, all_local, iterations, until_complete, data, named, drop, dry_run)
-        places = Places(tasks or places_of_host(limits))
         serve(caller, engine(), LaunchSettings("", None, None, limits, timeout, runtime, places), as_json)
         return
     if process is None:
@@ -110,7 +110,7 @@ def launch(  # noqa: PLR0917 - one per option
         limits,
         timeout,
         runtime,
-        Places(tasks),
+        places,
     )
     with StopSignals() as stop:
         nodes = _nodes(caller, process, node, all_local)

@@ -16,6 +16,7 @@ from executor.exits import DATA_UNUSABLE, LEDGER_UNREACHABLE, USAGE
 from executor.launch import command
 from executor.launch.node_report import NodeReport
 from executor.launch.parts import Part, PartTimes
+from executor.launch.places import places_of_host
 from executor.launch.settings import LaunchSettings
 from executor.launch.source import DataSource
 from executor.launch.task_run import TaskSummary
@@ -125,7 +126,7 @@ def test_without_options_one_iteration_is_run_by_what_was_remembered(
 ) -> None:
     settings = launched(host, monkeypatch, "--node", "node01").settings
     assert (settings.iterations, settings.source, settings.seconds) == (1, None, 3600.0)
-    assert (settings.runtime, settings.places._count) == ("", None)
+    assert (settings.runtime, settings.places._count) == ("", places_of_host(Limits()))
     assert settings.limits == Limits(memory_bytes=1 << 30, cpus=1.0)
     assert launched(host, monkeypatch, "--node", "node01", "--until-complete").settings.iterations is None
 
