@@ -12,7 +12,7 @@ from executor.engine import describe
 from executor.errors import DeadlineError, TaskError
 from executor.image.check import obtain
 from executor.launch.broker import BrokerServer
-from executor.launch.task_run import READABLE
+from executor.launch.layout import READABLE
 from executor.network import Network
 from executor.replay.evidence import Evidence
 from executor.replay.folder import labels_of, private_folder
