@@ -149,7 +149,7 @@ class Sized:
         }
         self.federation.agree(content, lambda _: None)
         before, began = self._height(), monotonic()
-        reports = self.federation.launch(process, f"{self.rows}/{{node}}.csv", lambda _: None)
+        reports = self.federation.launch([process], f"{self.rows}/{{node}}.csv", lambda _: None)
         seconds, after = monotonic() - began, self._height()
         with self.federation.ledger(self.federation.organisations[0], "auditor") as ledger:
             size = sum(len(ledger.transport.block(number)) for number in range(before, after))

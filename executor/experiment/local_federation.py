@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,26 @@ class LocalFederation:
                 say(f"{agreed.process} is accepted by all and started")
         return agreed
 
-    def launch(self, process: str, data: str, hear: Hear) -> Reports:
-        """Have every organisation work for all its nodes until the process is complete."""
+    def agree_on_all(self, contents: Sequence[Mapping[str, Any]], say: Say) -> list[Specification]:
+        """Agree on several processes at once; in each, organisations accept one after the other.
+
+        Whoever accepts has read who did before, so that of several who accept at once all but one do so anew.
+        """
+        with ThreadPoolExecutor(len(contents), "agree") as pool:
+            return list(pool.map(lambda content: self.agree(content, say), contents))
+
+    def launch(self, processes: Sequence[str], data: str, hear: Hear) -> Reports:
+        """Have every organisation work for all its nodes until the processes are complete.
+
+        One executor of each organisation works for all of them, so that its places are never idle while
+        there is something to do in any.
+        """
+        first, *others = processes
+        more = [word for process in others for word in ("--process", process)]
         options = ("--all-local", "--until-complete", "--data", data, "--tasks", str(self.tasks))
         with Launches(self.network, self.folder) as launches:
             for organisation in self.organisations:
-                launches.start(organisation, process, *options)
+                launches.start(organisation, first, *more, *options)
             return launches.wait(hear)
 
     @property
