@@ -17,7 +17,7 @@ from executor.errors import IntegrityError, host_failed
 from executor.launch.account import Account
 from executor.launch.node_report import NodeReport
 from executor.launch.parts import Part, PartTimes
-from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
+from executor.launch.plan import NextTask, TaskPlan, find_following_task, find_next_task, make_plan
 from executor.launch.publish import finish
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession, own_labels, session_of
@@ -154,7 +154,7 @@ def _run(
         report.tasks.append(_run_one(session, settings, report, task, dataset, account))
         account.done(report.tasks[-1])
         with report.parts.timed(Part.READING):
-            task = find_next_task(session, task)
+            task = find_following_task(session, task, report.tasks[-1].result.state)
     if task is None:
         with report.parts.timed(Part.COMMITS):
             report.finished = finish(session, tell, for_silent=settings.for_silent)
