@@ -18,7 +18,7 @@ PARTS: dict[str, str] = {
     "executor": "the executors' start and end",
     "reading": "asking the ledger and the engine, reading rows and trees",
     "commits": "transactions, until enough organisations have them",
-    "container": "creating, comparing, starting and removing containers",
+    "container": "containers, as far as they are waited for: creating, comparing, starting, removing",
     "imports": "the learner's start, to its first question",
     "learning": "FIT, SHARE and GET",
     "waiting": "for neighbours, and for a place to work at",
