@@ -23,7 +23,7 @@ from executor.audit.fabric.form import Form, InvalidError, Signed, Verdict
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, configtx, parse
 from executor.audit.fabric.rwset import NamespaceSet
-from executor.audit.fabric.transaction import Transaction, check_config_creator
+from executor.audit.fabric.transaction import Transaction, check_config_creator, tx_id_of
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.fabric.view import View
 from executor.audit.findings import Findings
@@ -193,6 +193,8 @@ class Chain:
             raise MalformedError("the first block holds no configuration")
         self.genesis = block.hash
         self._configuration = Configuration.from_envelope(envelope)
+        if self.resumed is None:
+            self.validator.remember(block)
         check = self.findings.check
         if self.anchor.genesis is not None:
             same = block.hash == self.anchor.genesis
@@ -248,7 +250,7 @@ class Chain:
         envelope = block.config_envelope()
         if envelope is not None:
             self._check_configuration(envelope, number)
-            judged = [Judged(0, "", Verdict.VALID, counts=True)]
+            judged = [Judged(0, tx_id_of(block.data[0]), Verdict.VALID, counts=True)]
         else:
             judged = self.validator.judge(block, self.configuration)
         updates = self.validator.settle(number, judged, block.flags)
