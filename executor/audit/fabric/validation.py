@@ -59,10 +59,10 @@ class Validator:
 
     def remember(self, block: Block) -> None:
         """Keep the ids of a block whose transactions are not judged: peers look for them, too."""
-        self._ids.update(_kept_id(tx_id_of(raw)) for raw in block.data)
+        self._ids.update(kept_id(tx_id_of(raw)) for raw in block.data)
 
     def _is_known(self, tx_id: str) -> bool:
-        return _kept_id(tx_id) in self._ids
+        return kept_id(tx_id) in self._ids
 
     def judge(self, block: Block, configuration: Configuration) -> list[Judged]:
         """Return the verdict on each transaction of a block before anything of it is applied to the state.
@@ -87,7 +87,7 @@ class Validator:
         """
         updates: dict[Key, Update] = {}
         for judged in found:
-            self._ids.add(_kept_id(judged.tx_id))
+            self._ids.add(kept_id(judged.tx_id))
             noted = recorded[judged.index] if judged.index < len(recorded) else None
             if noted in judged.others:
                 judged.verdict = Verdict(noted)
@@ -169,7 +169,7 @@ class Validator:
         return None if entry is None else entry.metadata
 
 
-def _kept_id(tx_id: str) -> bytes:
+def kept_id(tx_id: str) -> bytes:
     """Return the bytes that stand for an id: what is no hash never has as many as one."""
     if _ID(tx_id):
         return bytes.fromhex(tx_id)
