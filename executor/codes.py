@@ -27,7 +27,7 @@ USAGE: Rows = {
     "AUDIT_FIGURE": "Name a file that ends in .png or .svg.",
     "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
-    "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
+    "AUDIT_ROOTS": "Put each organisation's root certificates there in PEM, named by its MSP id and a number: Org1MSP-0.pem.",
     "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",

@@ -11,7 +11,6 @@ from executor.audit import errors as _errors  # noqa: F401 - defines the codes t
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.errors import BundleError
-from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
 from executor.audit.files import read_roots, read_statement, verify_file, write_text
 from executor.audit.proof.command import proof
@@ -61,7 +60,7 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
 @click.option(
     "--roots",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A directory with the organisations' root certificates, known from elsewhere.",
+    help="A directory with each organisation's root certificates as MSPID-N.pem, known from elsewhere.",
 )
 @click.option(
     "--statements",
@@ -129,11 +128,7 @@ def anchor_of(genesis: str | None, roots: Path | None) -> Anchor:
     if genesis is None and roots is None:
         raise UsageError("AUDIT_ANCHOR", "an export cannot vouch for itself")
     known = None if genesis is None else parse_anchor(genesis)
-    return Anchor(known, None if roots is None else _root_set(roots))
-
-
-def _root_set(folder: Path) -> RootSet:
-    return RootSet(frozenset(map(fingerprint, read_roots(folder))))
+    return Anchor(known, None if roots is None else RootSet.of(read_roots(roots)))
 
 
 def _end_unread(error: AttestreeError, as_json: bool) -> NoReturn:

@@ -12,7 +12,6 @@ from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import COMMIT_HASH, FLAGS
-from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
 from executor.audit.replay.view import KINDS
 from executor.audit.verify import verify_bundle
@@ -228,11 +227,21 @@ def test_h20_another_channel_is_found(verify, raw_export):
 
 def test_roots_from_outside_are_an_anchor_and_a_missing_one_is_named(verify, raw_export):
     names = ("Org1MSP", "Org2MSP", "Org3MSP", blocks.ORDERER)
-    known = [fingerprint(authority(name).certificate) for name in names]
-    assert verify(raw_export, Anchor(roots=RootSet(frozenset(known)))).verified
-    found = verify(raw_export, Anchor(roots=RootSet(frozenset(known[1:]))))
+    known = {name: [authority(name).certificate] for name in names}
+    assert verify(raw_export, Anchor(roots=RootSet.of(known))).verified
+    del known["Org1MSP"]
+    found = verify(raw_export, Anchor(roots=RootSet.of(known)))
     assert [failure.what for failure in found.failures] == ["other roots than known for Org1MSP"]
     assert any("--genesis" in sentence for sentence in found.not_proven)
+
+
+def test_h18_a_channel_in_which_one_organisation_is_all_of_them_is_found(verify, raw_export):
+    """Its own root is among those known, and says nothing for the others' names."""
+    names = ("Org1MSP", "Org2MSP", "Org3MSP", blocks.ORDERER)
+    known = {name: [authority(name).certificate] for name in names}
+    swapped = {**known, "Org1MSP": known["Org3MSP"], "Org2MSP": known["Org3MSP"]}
+    found = verify(raw_export, Anchor(roots=RootSet.of({**swapped, "Org9MSP": known["Org1MSP"]})))
+    assert [failure.what for failure in found.failures] == ["other roots than known for Org1MSP, Org2MSP"]
 
 
 def test_h20_an_altered_copy_of_a_certificate_is_found(export, failures):
