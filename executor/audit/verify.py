@@ -77,6 +77,7 @@ class Verification:
             "block_hash": self.chain.last_hash.hex(),
             "commit_hash": self.chain.validator.commit_hash.hex(),
             "consensus": self.chain.configuration.ordering.to_dict(),
+            "rules": self.chain.rules.to_dict(),
             "claims": [claim.to_dict() for claim in self.claims],
             "not_proven": self.not_proven,
             "failures": [failure.to_dict() for failure in self.failures],

@@ -22,8 +22,9 @@ from executor.audit.fabric.messages import (
     policies,
     policy,
 )
-from executor.audit.fabric.policy import satisfies
+from executor.audit.fabric.policy import MAX_KNOWN, satisfies
 from executor.audit.fabric.rwset import NamespaceSet
+from executor.audit.fabric.signers import NOBODY, Rule, named_rule, signature_rule
 from executor.audit.fabric.state import Key, State
 from executor.audit.fabric.transaction import Transaction
 
@@ -101,6 +102,7 @@ class Endorsements:
     def __init__(self, state: State) -> None:
         self._state = state
         self.definitions = Definitions(state)
+        self._counted: dict[tuple[Configuration, str, tuple[Identity, ...]], tuple[str, ...]] = {}
 
     def check(self, found: Transaction, configuration: Configuration, block: BlockPolicies) -> None:
         """Return if every change is endorsed as its policies ask; raise with the verdicts of peers.
@@ -124,6 +126,29 @@ class Endorsements:
         if faults:
             faults[0].others = frozenset(fault.verdict for fault in faults)
             raise faults[0]
+
+    def organisations(self, found: Transaction, configuration: Configuration) -> tuple[str, ...]:
+        """Return the organisations whose endorsement counts for the chaincode that was called."""
+        asked = (configuration, found.chaincode, tuple(found.endorsers))
+        counted = self._counted.get(asked)
+        if counted is None:
+            counted = self.rule_of(found.chaincode, configuration).counted(found.endorsers)
+            if len(self._counted) >= MAX_KNOWN:
+                self._counted.clear()
+            self._counted[asked] = counted
+        return counted
+
+    def rule_of(self, name: str, configuration: Configuration) -> Rule:
+        """Return who can endorse what a chaincode does."""
+        if name == LIFECYCLE:
+            return named_rule(configuration.policies, LIFECYCLE_POLICY)
+        known = self.definitions.find(name)
+        return NOBODY if known is None else application_rule(known.policy, configuration)
+
+    def forget(self) -> None:
+        """Read definitions anew: the lifecycle has written."""
+        self.definitions.forget()
+        self._counted.clear()
 
     def _policy_of(self, name: str, configuration: Configuration) -> Check:
         if name == LIFECYCLE:
@@ -202,6 +227,14 @@ def _application(raw: bytes, configuration: Configuration) -> Check:
         return _named(found.channel_config_policy_reference, configuration)
     envelope = found.signature_policy
     return lambda endorsers: satisfies(envelope, endorsers)
+
+
+def application_rule(raw: bytes, configuration: Configuration) -> Rule:
+    """Read who can satisfy a policy of a definition."""
+    found = _policy(raw)
+    if found.WhichOneof("Type") == "channel_config_policy_reference":
+        return named_rule(configuration.policies, found.channel_config_policy_reference)
+    return signature_rule(found.signature_policy)
 
 
 def _named(name: str, configuration: Configuration) -> Check:

@@ -4,7 +4,7 @@ A signer counts once however often it signed, an invalid signature does not coun
 fills one place of a rule, as in Fabric.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from executor.audit.fabric.certificates import UntrustedError
@@ -76,19 +76,33 @@ class Policies:
         return held
 
     def _holds(self, name: str, found: Sequence[Identity]) -> bool:
-        policy = self.own.get(name)
-        if policy is None:
+        envelope, meta = self.read(name)
+        if envelope is not None:
+            return satisfies(envelope, found)
+        if meta is None:
             return False
-        if policy.type == policies.Policy.SIGNATURE:
-            envelope = parse(policies.SignaturePolicyEnvelope, policy.value)
-            return envelope.version == 0 and satisfies(envelope, found)
-        if policy.type != policies.Policy.IMPLICIT_META:
-            return False
-        meta = parse(policies.ImplicitMetaPolicy, policy.value)
         held = sum(group._holds(meta.sub_policy, found) for group in self.groups.values())
-        return held >= self._needed(meta.rule)
+        return held >= self.needed(meta.rule)
 
-    def _needed(self, rule: int) -> int:
+    def read(self, name: str) -> tuple[Any, Any]:
+        """Return a policy of this group as a signature policy or as an implicit one; neither if it is none."""
+        policy = self.own.get(name)
+        if policy is not None and policy.type == policies.Policy.SIGNATURE:
+            envelope = parse(policies.SignaturePolicyEnvelope, policy.value)
+            return (envelope if envelope.version == 0 else None), None
+        if policy is not None and policy.type == policies.Policy.IMPLICIT_META:
+            return None, parse(policies.ImplicitMetaPolicy, policy.value)
+        return None, None
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Iterate over every policy from here on: its path, and what it says."""
+        for name, policy in sorted(self.own.items()):
+            yield f"/{self.path}/{name}", policy.SerializeToString(deterministic=True)
+        for group in self.groups.values():
+            yield from group.items()
+
+    def needed(self, rule: int) -> int:
+        """How many of its groups have to satisfy an implicit policy of this group."""
         if not self.groups:
             return 0
         kinds = policies.ImplicitMetaPolicy

@@ -27,6 +27,8 @@ class Transaction:
     """Who endorsed it with a valid signature."""
     proposal: bytes = field(default=b"", repr=False)
     """What the client asked for, as the endorsers saw it."""
+    endorsed_by: tuple[str, ...] = ()
+    """The organisations of those endorsers whom the chaincode's policy asks for, once it is satisfied."""
 
     @property
     def arguments(self) -> list[bytes]:

@@ -107,7 +107,7 @@ class Validator:
         """Make the block part of the state, and its commit hash the last one."""
         self.state.apply(updates)
         if LIFECYCLE in {key.namespace for key in updates}:
-            self.endorsements.definitions.forget()
+            self.endorsements.forget()
         if number > 0:
             self.commit_hash = commit_hash(flags, updates, self.commit_hash)
 
@@ -134,6 +134,7 @@ class Validator:
             return judged
         try:
             self.endorsements.check(found, configuration, policies)
+            found.endorsed_by = self.endorsements.organisations(found, configuration)
         except InvalidError as error:
             judged.verdict, judged.why, judged.others = error.verdict, str(error), error.others
         except MalformedError as error:
