@@ -35,11 +35,18 @@ for command in (*COMMANDS, proof, watch):
 
 @audit.command("export")
 @click.option("--process", required=True, help="The process that the export is about.")
+@click.option(
+    "--from-height",
+    "first",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Leave out the blocks before it, for somebody with a checkpoint of just this height. [default: 0]",
+)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @caller_options("auditor")
 @json_option
 @reported
-def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
+def export(process: str, first: int, out: Path, caller: Caller, as_json: bool) -> None:
     """Write every block of the channel to one file, with the configuration and the certificates.
 
     Hand the hash of the first block (`genesis`) to whoever verifies the file, by another way than the file.
@@ -48,7 +55,7 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
 
     with caller.ledger() as ledger:
         ledger.orchestration.get(process)
-        made = export_channel(ledger.transport, process, out)
+        made = export_channel(ledger.transport, process, out, first=first)
     shown = {"file": str(made.file), "genesis": made.genesis, "blocks": made.blocks, "bytes": made.bytes}
     text = f"{made.blocks} blocks in {made.file}\ngenesis {made.genesis}"
     answer(shown, lambda: text, as_json=as_json)

@@ -68,9 +68,7 @@ class Rules:
     def begin(self, block: int, configuration: Configuration, state: State, definitions: Definitions) -> None:
         """Take the rules as they stand; what comes later are changes."""
         self._policies = dict(configuration.policies.items())
-        self._names = {
-            name.removeprefix(_DEFINED) for name in state.between(LIFECYCLE, _DEFINED, _BEHIND)
-        }
+        self._names = {name.removeprefix(_DEFINED) for name in state.between(LIFECYCLE, _DEFINED, _BEHIND)}
         self._weigh(block, configuration, definitions, self._names)
 
     def reconfigure(self, block: int, configuration: Configuration, definitions: Definitions) -> None:

@@ -61,7 +61,7 @@ class InvalidError(Exception):
         self.dispatched = False
         """Whether a peer finds it only after it has looked for the id in earlier blocks."""
         self.others: frozenset[Verdict] = frozenset()
-        """What another peer may note with equal right: chaincodes are judged in no order, up to the first fault."""
+        """What another peer may note with equal right: it judges chaincodes in no order, up to a fault."""
         self.transaction: Transaction | None = None
         """What can be read of it all the same."""
 

@@ -85,7 +85,7 @@ class Policies:
         return held >= self.needed(meta.rule)
 
     def read(self, name: str) -> tuple[Any, Any]:
-        """Return a policy of this group as a signature policy or as an implicit one; neither if it is none."""
+        """Return a policy of this group as a signature policy or as an implicit one, or as neither."""
         policy = self.own.get(name)
         if policy is not None and policy.type == policies.Policy.SIGNATURE:
             envelope = parse(policies.SignaturePolicyEnvelope, policy.value)

@@ -1,8 +1,8 @@
 """Protobuf on the wire, read as Go reads it.
 
 Two decoders agree on what they write themselves. A member may write otherwise: numbers longer than they need
-be or too large, fields that nobody knows, groups nested deep. What one decoder takes and another refuses would
-be judged otherwise here than by the peers, so bytes in another form than the usual one are read here by the
+be or too large, fields that nobody knows, groups nested deep. What one decoder takes and another refuses
+would be judged otherwise here than by the peers, so bytes in another form than the usual one are read by the
 rules of the peers' decoder, and handed on in the usual form.
 """
 

@@ -36,7 +36,11 @@ ROOTS_ALONE = (
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--model", "name", required=True, metavar="PROCESS/NODE", help="Which model it has to be.")
 @click.option("--owner", required=True, metavar="MSPID", help="Whose it has to be, such as Org1MSP.")
-@click.option("--roots", type=click.Path(path_type=Path), help="The owner's root certificates: a file in PEM, or a directory with MSPID-N.pem.")
+@click.option(
+    "--roots",
+    type=click.Path(path_type=Path),
+    help="The owner's root certificates: a file in PEM, or a directory with MSPID-N.pem.",
+)
 @click.option(
     "--file", "file", type=click.Path(dir_okay=False, path_type=Path), help="An export of the channel."
 )

@@ -307,5 +307,5 @@ def wrong(*blocks):
     for block in blocks:
         raws, codes = zip(*block, strict=True)
         recorder.commit(list(raws), [int(code) for code in codes], {})
-    found = verify_bundle(io.BytesIO(recorder.bundle("")), Anchor(parse_anchor(recorder.genesis)))
+    found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
     return [f"{failure.where} {failure.claim}: {failure.what}" for failure in found.failures]

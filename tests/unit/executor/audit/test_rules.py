@@ -35,9 +35,7 @@ class Channel:
         raws, codes, updates = [], [], {}
         for results, endorsers, code in found:
             self.count += 1
-            raws.append(
-                envelope(OTHER, nonce=b"%d" % self.count, results=results, endorsers=endorsers)
-            )
+            raws.append(envelope(OTHER, nonce=b"%d" % self.count, results=results, endorsers=endorsers))
             codes.append(int(code))
             if code is V.VALID:
                 made = m.rwset.TxReadWriteSet()
@@ -61,7 +59,7 @@ class Channel:
         self.recorder.commit([tx], [0], {Key("_lifecycle", "", key): Update(Version(number, 0), field, None)})
 
     def verify(self):
-        raw, genesis = self.recorder.bundle(""), self.recorder.genesis
+        raw, genesis = self.recorder.bundle(), self.recorder.genesis
         return verify_bundle(io.BytesIO(raw), Anchor(parse_anchor(genesis)))
 
     @property
@@ -148,9 +146,13 @@ def test_h19_a_write_against_the_policy_of_its_key_noted_as_valid_is_found(chann
 
 def test_h20_a_key_whose_policy_changed_earlier_in_the_block_is_not_written(channel):
     first = (bound(ORG3), MAJORITY, V.VALID)
-    channel.commit(first, *((writes(OTHER), peers, V.ENDORSEMENT_POLICY_FAILURE) for peers in (MAJORITY, THIRD)))
+    channel.commit(
+        first, *((writes(OTHER), peers, V.ENDORSEMENT_POLICY_FAILURE) for peers in (MAJORITY, THIRD))
+    )
     assert channel.wrong == []
-    channel.commit((bound(ORG3, "another"), MAJORITY, V.VALID), (writes(OTHER, key="another"), MAJORITY, V.VALID))
+    channel.commit(
+        (bound(ORG3, "another"), MAJORITY, V.VALID), (writes(OTHER, key="another"), MAJORITY, V.VALID)
+    )
     assert "the policy of other 'another' changed earlier in this block" in channel.wrong[0]
 
 
@@ -208,7 +210,9 @@ def test_h20_an_organisation_without_a_policy_for_endorsements_has_any_member_en
     client = [authority("Org3MSP").issue("x", "client")]
     channel.commit((own("Org3MSP"), client, V.ENDORSEMENT_POLICY_FAILURE))
     channel.recorder.update(removed, ADMINS[2:])
-    channel.commit((own("Org3MSP"), client, V.VALID), (own("Org3MSP"), MAJORITY, V.ENDORSEMENT_POLICY_FAILURE))
+    channel.commit(
+        (own("Org3MSP"), client, V.VALID), (own("Org3MSP"), MAJORITY, V.ENDORSEMENT_POLICY_FAILURE)
+    )
     assert channel.wrong == []
 
 
@@ -277,5 +281,3 @@ def test_the_fewest_of_a_policy_of_one_organisation_are_one():
 
 def sentence(channel):
     return next(found for found in channel.verify().not_proven if found.startswith("That chaincode ran"))
-
-
