@@ -142,7 +142,8 @@ class Report:
             f"{f'<h2>Challenges</h2><ul>{doubted}</ul>' if doubted else ''}"
             f"<h2>Facts</h2><table>{facts}</table><h2>What happened, in the order of the blocks</h2><table>"
             "<tr><th>block</th><th>transaction</th><th>what</th><th>by</th><th>endorsed by</th></tr>"
-            f"{events}</table><h2>Whose signatures count, as it changed</h2><ul>{rules}</ul><h2>What this does not prove</h2><ul>{limits}</ul></body></html>\n"
+            f"{events}</table><h2>Whose signatures count, as it changed</h2><ul>{rules}</ul>"
+            f"<h2>What this does not prove</h2><ul>{limits}</ul></body></html>\n"
         )
 
 

@@ -269,7 +269,7 @@ def test_h20_the_id_of_an_invalid_transaction_is_used(code, changes):
 
 
 def test_h20_an_id_that_only_looks_like_the_bytes_of_another_is_another():
-    """Somebody with time finds a nonce whose hash is text, and gives another transaction that text as its id."""
+    """Somebody with time finds a nonce whose hash is text, and gives that text to another one as its id."""
     text = "x" * 32
     assert kept_id(text.encode().hex()) == text.encode()
     assert kept_id(text) != text.encode()

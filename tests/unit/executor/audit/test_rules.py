@@ -1,8 +1,9 @@
-"""Whose endorsements count: by the policies of keys, collections, definitions and the configuration in force."""
+"""Whose endorsements count: by the policies of keys, collections, definitions and the configuration."""
 
 import io
 
 import pytest
+from support.memory.audited import revocation
 from support.memory.blocks import CHAINCODES, Recorder, authority
 from support.memory.envelopes import PEERS, envelope, writes
 
@@ -242,8 +243,6 @@ def test_h18_a_key_that_one_organisation_alone_can_write_is_told(channel):
 
 
 def test_c16_revoked_members_and_clients_are_not_counted_as_endorsers(channel):
-    from support.memory.audited import revocation  # noqa: PLC0415 - it plays a whole federation
-
     client = authority("Org3MSP").issue("x", "client")
     channel.commit((writes(OTHER), [*MAJORITY, client], V.VALID))
     channel.recorder.update(revocation("Org3MSP", authority("Org3MSP").revoke(PEERS[2])), ADMINS[2:])
