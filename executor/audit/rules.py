@@ -101,8 +101,9 @@ class Rules:
         for name in sorted(defined):
             how = "another definition" if name in self._names else "defined"
             self.changes.append(Change(block, f"chaincode {name[:64]} {how}{_described(name, definitions)}"))
-        self._names |= defined
-        self._weigh(block, configuration, definitions, defined)
+        if defined:
+            self._names |= defined
+            self._weigh(block, configuration, definitions, defined)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of a report."""
