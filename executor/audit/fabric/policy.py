@@ -124,7 +124,7 @@ def _has_meaning(rule: Any, principals: int, depth: int) -> bool:
         return False
     if rule.WhichOneof("Type") == "n_out_of":
         return all(_has_meaning(inner, principals, depth + 1) for inner in rule.n_out_of.rules)
-    return rule.WhichOneof("Type") == "signed_by" and 0 <= rule.signed_by < principals
+    return bool(rule.WhichOneof("Type") == "signed_by" and 0 <= rule.signed_by < principals)
 
 
 def _rule(rule: Any, principals: Any, found: Sequence[Identity], used: list[bool]) -> bool:
