@@ -245,4 +245,6 @@ class AccessTerms(LedgerRecord):
     access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
     licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
     quota: Annotated[int, "how often each organisation may ask"]
-    present: Annotated[tuple[str, ...], "the organisations that have a say: neither left nor left out"]
+    entitled: Annotated[
+        tuple[str, ...], "the organisations that decide: those that have a say, or did the last iteration"
+    ]
