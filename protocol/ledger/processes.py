@@ -173,6 +173,11 @@ class TaskContext(LedgerRecord):
         """Whether the node's model is made by this task."""
         return self.iteration + 1 == self.iterations
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process runs and the node takes part in this iteration."""
+        return self.status is ProcessState.RUNNING and self.active
+
     def check_running(self) -> None:
         """Return if the process runs and the node takes part in this iteration."""
         if self.status is not ProcessState.RUNNING:
