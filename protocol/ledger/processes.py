@@ -119,12 +119,12 @@ class OpenProcesses(LedgerRecord):
     max_bytes: ClassVar[int] = SMALL
 
     organisation: Annotated[str, "the MSP id of who proposed them"]
-    shelf: Annotated[int, "which of its 64 shelves"]
-    processes: Annotated[tuple[str, ...], "their ids, 64 at most"]
+    shelf: Annotated[int, "which of its 256 shelves"]
+    processes: Annotated[tuple[str, ...], "their ids, 16 at most"]
 
 
-SHELVES = 64
-MAX_ON_SHELF = 64
+SHELVES = 256
+MAX_ON_SHELF = 16
 
 
 def shelf_of(process: str) -> int:
