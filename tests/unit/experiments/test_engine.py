@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.adversary import run_adversary
-from experiments.adversary_page import adversary_json, adversary_text
 from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, dealt, make_topology, run_cases
@@ -95,25 +93,6 @@ def test_paper_experiment_runs_on_any_rows() -> None:
     assert report["seeds"] == [0]
     assert len(steps) == 20 * 4 + 5
     assert result.repeated
-
-
-def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
-    steps: list[str] = []
-    table = synthetic(600, 3, 0.2, seed=3)
-    result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
-    assert len(steps) == len(result.scenes) == 8
-    report = adversary_json(result)
-    rows = report["attacks"]
-    assert isinstance(rows, list)
-    assert {(row["attack"], row["topology"]) for row in rows} == {
-        (attack, topology) for attack in ("zero", "one", "grey") for topology in ("full", "ring")
-    }
-    keys = {"attack", "hostile", "nodes", "topology", "defence", "recall", "precision", "worst_recall"}
-    assert {*rows[0]} == keys | {"clean_recall", "clean_precision"}
-    assert {(row["hostile"], row["nodes"], row["defence"]) for row in rows} == {(5, 20, "default")}
-    assert next(scene for scene in result.scenes if scene.hostile).honest == [*range(5), *range(10, 20)]
-    assert report["seeds"] == {"45": [0]}
-    assert "one organisation of four" in adversary_text(result)
 
 
 def test_methods_are_compared_without_attack() -> None:
