@@ -117,8 +117,9 @@ def robust(run: RunOptions, *, resume: Path | None) -> None:
     from experiments import adversary, adversary_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.kept import Kept  # noqa: PLC0415
+    from experiments.scenes import SPLITS  # noqa: PLC0415
 
-    splits = adversary.SPLITS[:1] if run.quick else adversary.SPLITS
+    splits = SPLITS[:1] if run.quick else SPLITS
     with Progress(adversary.pieces(run.seeds, len(splits), quick=run.quick)) as progress:
         result = adversary.run_adversary(
             load_fraud(run.data, note),
