@@ -11,7 +11,7 @@ from experiments.engine import Case, Engine, dealt, make_topology, run_cases
 from experiments.methods import run_methods
 from experiments.methods_page import methods_json
 from experiments.paper import run_paper
-from experiments.paper_page import paper_json
+from experiments.paper_page import _section, paper_json, paper_text
 from experiments.split import Split, split
 from experiments.variants import Choices, Variant, compared, home_threshold, paper_variant
 from learning.actions import predictor
@@ -91,8 +91,21 @@ def test_paper_experiment_runs_on_any_rows() -> None:
     report = paper_json(result)
     assert report["table_exact"] is False
     assert report["seeds"] == [0]
+    missed = [goal.text for goal in result.goals() if not goal.met]
+    assert report["missed_by_seed"] == {"0": missed}
     assert len(steps) == 20 * 4 + 5
     assert result.repeated
+
+
+def test_the_paper_page_says_what_one_seed_would_miss() -> None:
+    """Seed by seed from its own runs: what the mean of seeds meets, one of them may not."""
+    parts = split(synthetic(1000, 4, 0.1, seed=3))
+    result = run_paper(parts, (0, 1), lambda _: None, rankings=("kernel", "random"))
+    alone = [run_paper(parts, (seed,), lambda _: None, rankings=("kernel", "random")) for seed in (0, 1)]
+    assert result.missed_by_seed() == {seed: one.missed() for seed, one in enumerate(alone)}
+    counts = "; ".join(f"seed {seed}: {len(one.missed())} of 13" for seed, one in enumerate(alone))
+    for text in (paper_text(result), _section(result)):
+        assert f"Goals missed by each seed alone: {counts}." in text
 
 
 def test_methods_are_compared_without_attack() -> None:
