@@ -36,11 +36,18 @@ class DriftCase:
 class DriftEngine:
     """One split, one seed and one way to learn."""
 
-    def __init__(self, split: WindowedSplit, seed: int, parameters: Parameters, jobs: int = 1) -> None:
+    def __init__(
+        self,
+        split: WindowedSplit,
+        seed: int,
+        parameters: Parameters,
+        jobs: int = 1,
+        cache: FitCache | None = None,
+    ) -> None:
         self.split = split
         self.seed = seed
         self.jobs = jobs
-        self.cache = FitCache()
+        self.cache = FitCache() if cache is None else cache
         self.tests = TreeScores(split.test.X)
         self.organisations = dealt(tuple(split.nodes), ORGANISATIONS)
         checked = Checked()
@@ -102,6 +109,7 @@ class DriftEngine:
             make_topology("disconnected", (POOLED,), self.seed),
             iterations=self.split.iterations,
             seed=self.seed,
+            cache=self.cache,
             n_jobs=self.jobs,
         )
         scores = self.tests.mean(POOLED, found.ensembles()[POOLED], self.parameters)

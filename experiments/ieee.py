@@ -19,6 +19,7 @@ from experiments.engine import Advance
 from experiments.ieee_settings import Setting, chosen
 from experiments.kept import NOTHING, Kept, made_by
 from experiments.windows import WindowedSplit
+from learning.fit_cache import FitCache
 
 ALONE, RING, FEDERATED, POOLED = "alone", "ring", "federated", "pooled"
 TOPOLOGIES = {ALONE: "disconnected", RING: "ring", FEDERATED: "full"}
@@ -163,10 +164,11 @@ def measured(  # noqa: PLR0917
     name: str,
     kept: Kept = NOTHING,
     jobs: int = 1,
+    cache: FitCache | None = None,
 ) -> Iterator[tuple[str, Floats]]:
     """The figures of each federation in one setting, and of the pooled bound, measured now or before."""
     rows = split.past() if setting.past else split
-    engine = DriftEngine(rows, seed, setting.parameters, jobs)
+    engine = DriftEngine(rows, seed, setting.parameters, jobs, cache)
     made = f"{setting} {seed} {rows.digest()} {made_by(*MODULES)}"
     ways: dict[str, Callable[[], Floats]] = {way: partial(engine.run, case) for way, case in wanted.items()}
     for way, measure in (ways | {POOLED: engine.pooled}).items():

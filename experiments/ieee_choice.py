@@ -16,6 +16,7 @@ from experiments.ieee_settings import CHOSEN, SETTINGS, Setting
 from experiments.kept import NOTHING, Kept
 from experiments.pages import Grid, plain, versions
 from experiments.windows import WindowedSplit
+from learning.fit_cache import FitCache
 
 LAST = 4
 """The window that tests."""
@@ -61,7 +62,8 @@ def run_choice(
     kept: Kept = NOTHING,
     settings: Mapping[str, Mapping[str, Setting]] = SETTINGS,
 ) -> Choice:
-    """Try every setting of every kind."""
+    """Try every setting of every kind; those that train alike train once."""
+    caches = {seed: FitCache() for seed in seeds}
     wanted = {way: case for way, case in cases(quick=True).items() if way in WAYS}
     found = []
     for kind, named in settings.items():
@@ -70,7 +72,7 @@ def run_choice(
             for seed in seeds:
                 word = name.replace(", ", "-").replace(" ", "-")
                 for way, values in measured(
-                    split, setting, seed, wanted, f"choose-{kind}-{word}", kept, jobs
+                    split, setting, seed, wanted, f"choose-{kind}-{word}", kept, jobs, caches[seed]
                 ):
                     runs.setdefault(way, []).append(values.mean(axis=0))
                     advance(f"{kind}, {name}, {way}, seed {seed}")
