@@ -18,6 +18,7 @@ PAST = "past rows"
 WHOLE_PAST = "nothing forgotten, past rows"
 LARGE = "large models"
 LARGE_PAST = "large models, past rows"
+LARGE_LATEST = "large models of the last iteration, past rows"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         WHOLE_PAST: Setting(_ALL_MODELS, past=True),
         LARGE: Setting(_LARGE),
         LARGE_PAST: Setting(_LARGE, past=True),
+        # The last of twenty nodes have seen all that those before them saw.
+        LARGE_LATEST: Setting(replace(_LARGE, n_max=20), past=True),
     },
 }
 CHOSEN = {FOREST: FORGETFUL, BOOSTED: FORGETFUL}

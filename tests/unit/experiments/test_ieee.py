@@ -10,7 +10,7 @@ from experiments.alerts import REVIEW, cost_of_none, daily_alerts, measure_alert
 from experiments.drift import COLUMNS, DriftCase, DriftEngine
 from experiments.ieee import IeeeResult, cases, measured, pieces, run_ieee
 from experiments.ieee_choice import Candidate, Choice, choice_grid, choice_json, run_choice
-from experiments.ieee_settings import BOOSTED, CHOSEN, FOREST, SETTINGS, Setting
+from experiments.ieee_settings import BOOSTED, CHOSEN, FOREST, LARGE_LATEST, SETTINGS, Setting
 from experiments.kept import Kept
 from experiments.transactions import Transactions
 from experiments.windows import DAY, AlertTest, WindowedSplit, windowed
@@ -102,7 +102,7 @@ def test_nothing_is_forgotten_where_the_setting_says_so() -> None:
         for name, setting in named.items():
             made = 20 * 4 * setting.parameters.n_new
             forgets = setting.parameters.n_max < made
-            assert forgets == (name in ("newest 200", "past rows")), (kind, name)
+            assert forgets == (name in ("newest 200", "past rows", LARGE_LATEST)), (kind, name)
             assert setting.past == ("past rows" in name)
     assert set(CHOSEN) == {FOREST, BOOSTED}
     assert all(name in SETTINGS[kind] for kind, name in CHOSEN.items())
