@@ -99,7 +99,14 @@ def _section(result: PaperResult) -> str:
         "" if result.fit == "plain" else ", with the authors' regression trees"
     )
     tables = grids(result)
-    blocks = [tables[0], *pictures[:1], *tables[1:-1], by_seed(result), tables[-1], *pictures[1:]]
+    blocks: list[Grid | str] = [
+        tables[0],
+        *pictures[:1],
+        *tables[1:-1],
+        by_seed(result),
+        tables[-1],
+        *pictures[1:],
+    ]
     return pages.section(title, command, result.seeds, blocks)
 
 
