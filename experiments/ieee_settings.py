@@ -65,7 +65,7 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         LARGE_LATEST: Setting(replace(_LARGE, n_max=20), past=True),
     },
 }
-CHOSEN = {FOREST: FORGETFUL, BOOSTED: WHOLE_PAST}
+CHOSEN = {FOREST: FORGETFUL, BOOSTED: LARGE_LATEST}
 """By kind, what `executor experiment ieee-cis` runs."""
 
 
