@@ -4,15 +4,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from chaincode.shim import CallError, Context
+from chaincode.shim import Context
 from protocol.agreement.process import Specification
 from protocol.identifiers import EstimatorId
-from protocol.ledger.common import MAX_PAGE, Page
+from protocol.ledger.common import MAX_PAGE, Page, Provenance
 from protocol.ledger.estimators import SharedDigests, SharedEstimators
 from protocol.ledger.images import ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, ModelMembers, ModelUses, Unpublished
 from protocol.ledger.processes import AccessTerms, ModelContext, TaskContext
-from protocol.ledger.tasks import InitialRecord, ResultRecord, TaskEvidence
+from protocol.ledger.tasks import FirstShare, InitialRecord, ResultRecord
 from protocol.task.opening import TaskId
 
 IMAGE = "image"
@@ -39,16 +39,10 @@ def task_context(ctx: Context, task: TaskId) -> TaskContext:
     )
 
 
-def find_task(ctx: Context, task: TaskId) -> TaskEvidence | None:
-    """Ask the execution record for a task; None when nobody opened or refused it."""
-    try:
-        return TaskEvidence.from_dict(
-            _call(ctx, EXECUTION_RECORD, "GetTask", task.process, task.node, str(task.iteration))
-        )
-    except CallError as error:
-        if error.code != "TASK_UNKNOWN":
-            raise
-        return None
+def first_share(ctx: Context, task: TaskId) -> Provenance | None:
+    """Ask the execution record who first shared in a task, and when; None before."""
+    found = _call(ctx, EXECUTION_RECORD, "FirstShare", task.process, task.node, str(task.iteration))
+    return FirstShare.from_dict(found).by
 
 
 def model_context(ctx: Context, process: str) -> ModelContext:

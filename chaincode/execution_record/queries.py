@@ -37,6 +37,7 @@ from protocol.ledger.common import History, Page
 from protocol.ledger.record import VERSION, LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
+    FirstShare,
     Head,
     ImageUseRecord,
     Offers,
@@ -141,6 +142,16 @@ class TaskQueries(EstimatorQueries):
         ]
         missing = [sender for sender in neighbours if (iteration, sender) not in shares]
         return Offers(process, node, iteration, tuple(slots), tuple(missing))
+
+    @evaluate
+    def first_share(self, ctx: Context, process: str, node: str, iteration: int) -> FirstShare:
+        """Return who first shared in a task, and when; null before.
+
+        It reads what is written once and nothing else of the task, so that a vote about a node is not void
+        whenever the node opens, fails or refuses its task again.
+        """
+        found = find_share(ctx, TaskId(process, node, iteration))
+        return FirstShare(process, node, iteration, None if found is None else found.signed.by)
 
     @evaluate
     def standing(self, ctx: Context, process: str, node: str) -> Standing:

@@ -4,10 +4,10 @@ Since when somebody is silent, who only waits for others, and whether a vote cou
 `protocol/ledger/silence.py`; more than half of the organisations must have votes that count.
 """
 
-from functools import cache
+from functools import cache, partial
 
 from chaincode.common import STAFF, LedgerContract, allow, caller_of, provenance
-from chaincode.common.calls import find_task
+from chaincode.common.calls import first_share
 from chaincode.common.own import find_word, find_words, write_word
 from chaincode.orchestration.process import Process, ProcessProgress, owner_of
 from chaincode.shim import Context, submit
@@ -20,8 +20,6 @@ from protocol.identifiers import parse_organisation
 from protocol.ledger.changes import AbsenceStatus, AbsenceVote, ChangeRecord
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.silence import ShareOf, Silence
-from protocol.ledger.tasks import ShareRecord
-from protocol.task.opening import TaskId
 
 
 class Absences(LedgerContract):
@@ -35,7 +33,7 @@ class Absences(LedgerContract):
         It holds when more than half of the organisations that take part have voted so after the node had
         been silent for `silence_seconds`: since its share of the iteration that it owes, or its last
         completed one. An earlier vote is kept, and counts when it is repeated in time. A node that waits for
-        a neighbour's share is not silent.
+        a neighbour's share is not silent; of one that has waited each voter counts from its own first vote.
         """
         found, progress = _opened(ctx, process, reason)
         owner = owner_of(progress.plan.nodes, node, process)
@@ -71,9 +69,12 @@ class Absences(LedgerContract):
     ) -> AbsenceStatus:
         process, progress = place
         voter, present = caller_of(ctx).organisation, progress.present()
-        share_of = cache(lambda task: _first_share(ctx, task))
+        share_of = cache(partial(first_share, ctx))
         _check_owing(silence, share_of)
-        vote = _vote(ctx, silence.last_acts(share_of, process.change_of), silence, voter, reason)
+        acts = silence.last_acts(share_of, process.change_of)
+        vote = _vote(
+            ctx, acts, silence.waited(share_of), silence, ReasonedProvenance.of(provenance(ctx), reason)
+        )
         write_word(ctx, voter, silence.key_of(voter), vote)
         others = {name: silence.key_of(name) for name in present if name != voter}
         found = find_words(ctx, others, AbsenceVote) | {voter: vote}
@@ -180,12 +181,9 @@ def _check_owing(silence: Silence, share_of: ShareOf) -> None:
         raise StateError("NODE_WAITING", f"{about} has shared, and waits for a share of its neighbours")
 
 
-def _first_share(ctx: Context, task: TaskId) -> ShareRecord | None:
-    """Return what a task offered, as its first launch that did wrote it."""
-    found = find_task(ctx, task)
-    return None if found is None else found.offered
-
-
-def _vote(ctx: Context, acts: list[Provenance], silence: Silence, voter: str, reason: str) -> AbsenceVote:
+def _vote(
+    ctx: Context, acts: list[Provenance], waited: bool, silence: Silence, by: ReasonedProvenance
+) -> AbsenceVote:
+    voter = by.organisation
     before = find_word(ctx, voter, silence.key_of(voter), AbsenceVote)
-    return silence.vote(acts, before, ReasonedProvenance.of(provenance(ctx), reason))
+    return silence.vote(acts, waited, before, by)

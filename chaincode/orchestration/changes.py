@@ -11,8 +11,6 @@ from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
     check_rebuilt,
-    find_progress,
-    next_iteration,
     owner_of,
     usable_image,
 )
@@ -47,10 +45,11 @@ class Changes(LedgerContract):
         """Let a node take part from a coming iteration on; returns where the ask stands.
 
         A node that left comes back by its own organisation's word, the second time only if it has completed
-        an iteration in between; one that was left out, or has not, needs a majority too. It does so from an
+        what it joined for; one that was left out, or has not, needs a majority too. It does so from an
         iteration on that some node has yet to complete and that no neighbour of it, in a synchronous step,
-        has begun. A new node is asked for by a member, needs everybody who takes part and its organisation,
-        and joins from an iteration on that has begun nowhere.
+        has begun: the next at the latest, or the one after what a neighbour has completed. A new node is
+        asked for by a member, needs everybody who takes part and its organisation, and joins from an
+        iteration on that has begun nowhere.
         """
         subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}
         return self._ask(ctx, process, ChangeKind.JOIN, iteration, subject)
@@ -71,17 +70,11 @@ class Changes(LedgerContract):
         caller.need_organisation(owner)
         if caller.role is Role.NODE:
             caller.need_node(node, owner)
-        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
-        gone = plan.has_left(node)
-        if upcoming is None or (gone is not None and iteration >= gone):
-            raise StateError("NODE_INACTIVE", f"{node} has done its part of {process}, or is gone by then")
-        latest = plan.iterations - 1 if gone is None else upcoming
-        if not upcoming <= check_counter(iteration, "iteration") <= latest:
-            raise StateError(
-                "ITERATION_RANGE", f"{node} can leave from {upcoming} to {latest}, not {iteration}"
-            )
-        change = Change(ChangeKind.LEAVE, iteration, {"node": node, "reason": reason})
+        change = Change(
+            ChangeKind.LEAVE, check_counter(iteration, "iteration"), {"node": node, "reason": reason}
+        )
         progress = ProcessProgress(ctx, process, plan)
+        check_onset(change, progress)
         return self._changed(ctx, found, ask(ctx, found, caller, change, progress))
 
     @submit

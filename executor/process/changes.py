@@ -2,7 +2,8 @@
 
 What concerns one organisation alone holds at once. The rest holds when enough organisations have agreed, so a
 command agrees to what another organisation has asked for if that is the same, and asks for it otherwise;
-without --from, for the first iteration that has begun nowhere, or for the present one if all have begun.
+without --from, for the first iteration that has begun nowhere, or for the present one if all have begun. A
+node comes back from the first iteration on for which the ledger takes it.
 """
 
 from collections.abc import Mapping
@@ -19,10 +20,14 @@ from executor.process.names import msp_id
 from executor.process.output import submitted
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.topology import Kind, Topology
+from protocol.errors import StateError
 from protocol.ledger.changes import AskStatus
+from protocol.ledger.processes import ProcessStatus
 
 _from = click.option("--from", "iteration", type=click.IntRange(0), help="The first iteration it holds for.")
 _scientist = caller_options("data-scientist")
+_TRIES = 32
+"""For how many iterations after the present one a node asks to come back."""
 
 
 @click.command()
@@ -60,7 +65,7 @@ def join(
     with caller.ledger() as ledger:
         asked = _asked(ledger, process, ChangeKind.JOIN, subject, iteration, caller)
         done = (
-            ledger.orchestration.join(process, node, organisation, _first(ledger, process, iteration, node))
+            _join(ledger, process, node, organisation, iteration)
             if asked is None
             else ledger.orchestration.agree(asked)
         )
@@ -209,21 +214,46 @@ def _asked(  # noqa: PLR0917
     return None
 
 
-def _first(ledger: Ledger, process: str, iteration: int | None, node: str = "") -> int:
-    """Return the given iteration, or the first that has begun nowhere.
+def _join(
+    ledger: Ledger, process: str, node: str, organisation: str, iteration: int | None
+) -> Submitted[AskStatus]:
+    """Ask for a node from the given iteration on, or from the first one for which the ledger takes it."""
+    *early, last = _candidates(ledger.orchestration.status(process), node, iteration)
+    for first in early:
+        try:
+            return ledger.orchestration.join(process, node, organisation, first)
+        except StateError as error:
+            if error.code != "ITERATION_RANGE":
+                raise
+    return ledger.orchestration.join(process, node, organisation, last)
 
-    Where some node has begun the last one, it is the present iteration, or the one after those that the node
-    to come back has completed: the ledger knows whether the change fits there.
+
+def _candidates(status: ProcessStatus, node: str, iteration: int | None) -> list[int]:
+    """Return from when on a node may take part: one that was there before comes back as soon as it can.
+
+    How soon depends on what its neighbours have begun; a refusal costs a question, and writes nothing.
     """
+    nowhere = _nowhere(status)
+    done = [entry.completed for entry in status.nodes if entry.node == node]
+    if iteration is not None or status.iteration is None or not done:
+        return [nowhere if iteration is None else iteration]
+    first = max(status.iteration, *(number + 1 for number in done if number is not None), 0)
+    last = max(first, min(nowhere, status.iterations - 1))
+    return [*range(first, min(last, first + _TRIES) + 1)]
+
+
+def _first(ledger: Ledger, process: str, iteration: int | None) -> int:
+    """Return the given iteration, or the first that has begun nowhere, or the present one if all have."""
     if iteration is not None:
         return iteration
     status = ledger.orchestration.status(process)
+    first = _nowhere(status)
+    return first if first < status.iterations or status.iteration is None else status.iteration
+
+
+def _nowhere(status: ProcessStatus) -> int:
     begun = [number for entry in status.nodes for number in (entry.next, entry.completed)]
-    first = max((number for number in begun if number is not None), default=0) + 1
-    if first < status.iterations or status.iteration is None:
-        return first
-    done = [entry.completed for entry in status.nodes if entry.node == node]
-    return max(status.iteration, *(number + 1 for number in done if number is not None), 0)
+    return max((number for number in begun if number is not None), default=0) + 1
 
 
 def _say(done: Submitted[AskStatus], *, as_json: bool) -> None:

@@ -48,6 +48,7 @@ class Plan:
         self.course = Course() if course is None else course
         self._change_of = change_of
         self.nodes: dict[str, str] = {**specification.nodes, **self.course.joined}
+        self._topologies: dict[int, Topology] = {}
 
     @classmethod
     def of(cls, specification: Specification, changes: Sequence[Change]) -> "Plan":
@@ -99,11 +100,19 @@ class Plan:
 
     def active(self, iteration: int) -> tuple[str, ...]:
         """Return the nodes that take part in an iteration, ascending."""
-        return tuple(node for node in sorted(self.nodes) if self.is_active(node, iteration))
+        changed = self.course.spans
+        return tuple(
+            node for node in sorted(self.nodes) if node not in changed or self.is_active(node, iteration)
+        )
 
     def spans(self, node: str) -> tuple[Span, ...]:
         """Return when a node takes part; a node that the process does not have never does."""
         return self.course.spans_of(node, node in self.specification.nodes)
+
+    def joined_at(self, node: str) -> int | None:
+        """Return the iteration from which a node joined last; None if it has been there from the start."""
+        number = self.course.joins.get(node)
+        return None if number is None else self._change_of(number).iteration
 
     def members(self, iteration: int) -> dict[str, str]:
         """Return every node that takes or took part by an iteration, with its organisation.
@@ -165,9 +174,12 @@ class Plan:
         agreed = self.specification.topology
         found = holding(self.course.topologies, iteration)
         # The later iteration holds; of two with the same one, the change does, which was agreed later.
-        if found is None or any(found[0] < start <= iteration for start, _ in agreed.changes):
+        if found is None or found[0] < agreed.since(iteration):
             return agreed.at(iteration)
-        return Topology.from_dict(dict(self._change_of(found[1]).subject))
+        number = found[1]
+        if number not in self._topologies:
+            self._topologies[number] = Topology.from_dict(dict(self._change_of(number).subject))
+        return self._topologies[number]
 
     def neighbours(self, node: str, iteration: int) -> tuple[str, ...]:
         """Return the active neighbours of a node, ascending; only an iterative step has any."""
@@ -176,20 +188,16 @@ class Plan:
             return ()
         return self.topology(iteration).neighbours(node, self.active(iteration))
 
-    def links(self, iteration: int) -> set[tuple[str, str]]:
-        """Return the pairs of neighbours in an iteration, each ascending."""
-        step, _ = self.specification.step_at(iteration)
-        if step.kind is not StepKind.ITERATIVE:
-            return set()
-        return self.topology(iteration).links(self.active(iteration))
-
     def turns(self) -> set[int]:
         """Return the iterations at which somebody's neighbours may be others than in the one before."""
         joined = {
             at for spans in self.course.spans.values() for span in spans for at in span if at is not None
         }
-        changed = {start for start, _ in (*self.course.topologies, *self.specification.topology.changes)}
-        return joined | changed | {first for _, first in self.specification.places()}
+        return joined | self.rewirings() | {first for _, first in self.specification.places()}
+
+    def rewirings(self) -> set[int]:
+        """Return the iterations from which another topology holds."""
+        return {start for start, _ in (*self.course.topologies, *self.specification.topology.changes)}
 
     def image(self, iteration: int) -> PlannedImage:
         """Return the image that runs in an iteration; a change of it holds until the end of its step."""

@@ -46,25 +46,24 @@ class Progress:
         """Whether a node that left may come back by its own organisation's word.
 
         Each return and each leave is read by everybody's tasks, so that one organisation could hold up all
-        others by doing them in turn: after its first return a node has to complete something in between.
+        others by doing them in turn: who has joined before has to complete what it joined for.
         """
         if node in self.plan.course.left_out:
             return False
-        spans = self.plan.spans(node)
-        return len(spans) == 1 or (node in self._done and self._done[node] >= spans[-1][0])
+        joined = self.plan.joined_at(node)
+        return joined is None or self.following(node) > joined
 
     def following(self, node: str) -> int:
         """Return the iteration after the last that a node has completed."""
         return self._done[node] + 1 if node in self._done else 0
 
-    def has_begun(self, node: str, iteration: int) -> bool:
-        """Whether a node may have begun an iteration: it has completed it, or that is next or past."""
-        upcoming = self.next_of(node)
-        return iteration < self.following(node) or (upcoming is not None and iteration <= upcoming)
+    def begun(self) -> dict[str, int]:
+        """Return the latest iteration that each node may have begun: its next, or the last it completed."""
+        return {**self._done, **self.unfinished()}
 
     def frontier(self) -> int:
         """Return the latest iteration that may have begun on some node; the past is up to there."""
-        return max([*self.unfinished().values(), *self._done.values()], default=0)
+        return max(self.begun().values(), default=0)
 
     def current(self) -> int | None:
         """Return the earliest iteration that some node still has to do, None when all are done."""

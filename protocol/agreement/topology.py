@@ -4,10 +4,11 @@ A topology is a rule, not a list of nodes: `ring` among twenty nodes becomes the
 when one leaves. Every party computes neighbours with this module, so nobody shares with the wrong node.
 """
 
-from collections.abc import Collection, Iterable
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Self
 
 from protocol import canonical
@@ -90,21 +91,42 @@ class Topology:
         if self.kind is Kind.FULL:
             return tuple(sorted(other for other in active if other != node))
         if self.kind is Kind.RING:
-            return _beside(node, sorted(active))
+            ring = sorted(active)
+            return tuple(sorted(_beside(node, ring.index(node), ring)))
         joined = [b if a == node else a for a, b in self.edges if node in (a, b)]
         return tuple(sorted(other for other in joined if other in active))
 
-    def links(self, active: Collection[str]) -> set[tuple[str, str]]:
-        """Return the pairs of neighbours among the active nodes, each ascending."""
-        if self.kind is Kind.EXPLICIT:
-            known = set(active)
-            return {(a, b) for a, b in self.edges if a in known and b in known}
-        ordered = sorted(active)
-        if self.kind is Kind.FULL:
-            return set(combinations(ordered, 2))
-        if self.kind is Kind.RING and len(ordered) > 1:
-            return {*pairwise(ordered), (ordered[0], ordered[-1])}
-        return set()
+
+class Neighbourhoods:
+    """A topology's neighbours, for looking up those of many nodes: no edge is walked for each of them."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._kind = topology.kind
+        self._joined: dict[str, set[str]] = {}
+        for a, b in topology.edges:
+            self._joined.setdefault(a, set()).add(b)
+            self._joined.setdefault(b, set()).add(a)
+
+    def same(self, other: "Neighbourhoods", node: str, active: Mapping[str, int]) -> bool:
+        """Whether a node has the same neighbours by another topology, among the active nodes.
+
+        These are given in ascending order, each with its place in it.
+        """
+        own, others = self._of(node, active), other._of(node, active)
+        if own is None or others is None:
+            # Who has as many neighbours as there are other nodes has all of them.
+            everybody = len(active) - 1
+            sizes = {everybody if found is None else len(found) for found in (own, others)}
+            return len(sizes) == 1
+        return own == others
+
+    def _of(self, node: str, active: Mapping[str, int]) -> set[str] | None:
+        """Return an active node's neighbours; None for all others."""
+        if self._kind is Kind.FULL:
+            return None
+        if self._kind is Kind.RING:
+            return set(_beside(node, active[node], tuple(active)))
+        return self._joined.get(node, set()) & active.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +144,13 @@ class Schedule:
 
     def at(self, iteration: int) -> Topology:
         """Return the topology that holds in an iteration."""
-        holding = self.first
-        for start, topology in self.changes:
-            if start <= iteration:
-                holding = topology
-        return holding
+        place = bisect_right(self.changes, iteration, key=lambda change: change[0])
+        return self.changes[place - 1][1] if place else self.first
+
+    def since(self, iteration: int) -> int:
+        """Return the iteration from which the topology of an iteration holds."""
+        place = bisect_right(self.changes, iteration, key=lambda change: change[0])
+        return self.changes[place - 1][0] if place else 0
 
     def changed(self, iteration: int, topology: Topology) -> "Schedule":
         """Return the schedule with one more change; one at the same iteration is replaced."""
@@ -138,10 +162,8 @@ class Schedule:
         return self.at(iteration).neighbours(node, active)
 
 
-def _beside(node: str, ring: list[str]) -> tuple[str, ...]:
-    position = ring.index(node)
-    beside = (ring[position - 1], ring[(position + 1) % len(ring)])
-    return tuple(sorted({other for other in beside if other != node}))
+def _beside(node: str, place: int, ring: Sequence[str]) -> set[str]:
+    return {ring[place - 1], ring[(place + 1) % len(ring)]} - {node}
 
 
 def _pairs(edges: object) -> list[tuple[str, str]]:

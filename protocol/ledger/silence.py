@@ -4,12 +4,13 @@ A silence counts from what last advanced the process: the node's share of the it
 iteration however often its task is launched again; before that its last completed iteration, the start, the
 change by which it joined, or the one that opened the step. To open a task, to fail or to refuse it advances
 nothing, so nobody stays by signs of life: a node gains one period until it has shared and one until it has
-completed. Who has shared in a synchronous step and waits for a neighbour's share owes nothing meanwhile, and
-is silent since the last of those shares.
+completed. Who has shared in a synchronous step and waits for a neighbour's share owes nothing meanwhile.
 
 A transaction's time is its client's claim, so no clock is believed alone. Each voter counts by its own: from
 the transaction that last advanced the process, or, if that one claims a time to come, from when the voter
-first voted. A vote counts once that is `silence_seconds` ago and nothing has advanced in between.
+first voted. It counts from there too where somebody waited for another organisation's share: that one may
+claim to be older than it is, and who waited would be silent at once. A vote counts once that is
+`silence_seconds` ago and nothing has advanced in between.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,11 +24,10 @@ from protocol.ledger import keys
 from protocol.ledger.changes import AbsenceVote, ChangeRecord
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
-from protocol.ledger.tasks import ShareRecord
 from protocol.task.opening import TaskId
 
-ShareOf: TypeAlias = Callable[[TaskId], ShareRecord | None]
-"""How to find what a task offered first; None before it has shared."""
+ShareOf: TypeAlias = Callable[[TaskId], Provenance | None]
+"""How to find by whom a task was first shared in, and when; None before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,26 @@ class Silence:
         """Whether all the nodes have done their part, and wait for others' shares."""
         return bool(self.nodes) and all(None in self._shares(node, share_of) for node in self.nodes)
 
+    def waited(self, share_of: ShareOf) -> bool:
+        """Whether a node has waited for shares of other organisations, which have all come."""
+        found = [self._shares(node, share_of) for node in self.nodes]
+        came = [share for shares in found if None not in shares for share in shares]
+        return any(share is not None and share.organisation != self.organisation for share in came)
+
     def last_acts(self, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]) -> list[Provenance]:
         """Return what has advanced the process last; of an organisation without nodes, its acceptance."""
         names = self.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
         acts = [act for node in names for act in self._acts_of(node, share_of, change_of)]
         return acts or [self._last_word(change_of)]
 
-    def vote(self, acts: list[Provenance], before: AbsenceVote | None, by: ReasonedProvenance) -> AbsenceVote:
+    def vote(
+        self, acts: list[Provenance], waited: bool, before: AbsenceVote | None, by: ReasonedProvenance
+    ) -> AbsenceVote:
         """Make a vote, which counts if nothing has advanced since long enough, by the voter's own clock."""
         seen = canonical.digest([act.tx for act in acts])
         last = _latest(acts)
-        began = last.time if before is None or before.seen != seen else before.since
-        since = min(began, by.time)
+        began = by.time if waited else last.time
+        since = min(began if before is None or before.seen != seen else before.since, by.time)
         passed = datetime.fromisoformat(by.time) - datetime.fromisoformat(since)
         return AbsenceVote(
             process=self.record.process,
@@ -97,7 +105,7 @@ class Silence:
         """
         missing, done = self.nodes.get(node), self.done.get(node)
         shares = () if missing is None else self._shares(node, share_of)
-        acts = [share.signed.by for share in shares if share is not None]
+        acts = [share for share in shares if share is not None]
         numbers = [self.record.course.joins.get(node)]
         if not acts:
             acts.append(self._started if done is None else done.updated)
@@ -105,8 +113,8 @@ class Silence:
         changes = [change_of(number).agreed for number in numbers if number is not None]
         return acts + [agreed[name] for agreed in changes for name in sorted(agreed)]
 
-    def _shares(self, node: str, share_of: ShareOf) -> tuple[ShareRecord | None, ...]:
-        """Return what a node offered in the iteration that it owes, and what it then waits for.
+    def _shares(self, node: str, share_of: ShareOf) -> tuple[Provenance | None, ...]:
+        """Return a node's share of the iteration that it owes, and those that it then waits for.
 
         Nothing before it has shared. After that, None for each share that has not come.
         """

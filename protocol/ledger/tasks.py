@@ -193,6 +193,16 @@ class Offers(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class FirstShare(LedgerRecord):
+    """Who first shared in a task, and when; null before."""
+
+    process: Annotated[str, "the process id"]
+    node: Annotated[str, "the node"]
+    iteration: Annotated[int, "the iteration"]
+    by: Annotated[Provenance | None, "the transaction of the first launch that shared"] = None
+
+
+@dataclass(frozen=True, slots=True)
 class RefusalRecord(LedgerRecord):
     """The evidence of a start that a node refused."""
 

@@ -14,6 +14,7 @@ from protocol.agreement.progress import Progress
 from protocol.errors import RecordError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AbortVote, AbsenceVote, ChangeRecord
+from protocol.ledger.common import Provenance
 from protocol.ledger.processes import ProcessRecord
 from protocol.ledger.silence import Silence
 from protocol.ledger.tasks import ShareRecord
@@ -86,7 +87,7 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
     if last is not None and not view.had_mark(ORCHESTRATION, voter, item.raw_key, last.mark):
         last = None
     acts = silence.last_acts(share_of, lambda number: _change(view, record.process, number))
-    expected = silence.vote(acts, last, record.by)
+    expected = silence.vote(acts, silence.waited(share_of), last, record.by)
     same = expected == record
     what = f"{key} counts since {record.since}, and the ledger says {expected.since}"
     if expected.since == record.since:
@@ -125,8 +126,9 @@ def _has_voted(view: View, process: str, organisation: str) -> bool:
     return view.has_mark(*place) if key in view.written else view.had_mark(*place)
 
 
-def _first_share(view: View, task: TaskId) -> ShareRecord | None:
-    return view.before(keys.share(task.process, task.iteration, task.node), ShareRecord)
+def _first_share(view: View, task: TaskId) -> Provenance | None:
+    found = view.before(keys.share(task.process, task.iteration, task.node), ShareRecord)
+    return None if found is None else found.signed.by
 
 
 def _change(view: View, process: str, number: int) -> ChangeRecord:

@@ -105,10 +105,29 @@ def test_h4_a_node_that_leaves_and_comes_back_in_turn_soon_needs_the_others(cons
     consortium.scientist3.submit(*leave)
     assert consortium.scientist3.submit(*join)["change"] == 1
     consortium.scientist3.submit(HERE, "Leave", P, "node05", 1)
-    again = consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 2)
+    again = consortium.scientist3.submit(*join)
     assert (again["change"], again["needed"]) == (None, 3)
     assert consortium.agree(consortium.admin1, again)["change"] is None
     assert consortium.agree(consortium.admin2, again)["change"] == 3
+
+
+def test_h4_who_leaves_from_where_it_came_back_soon_needs_the_others_too(consortium):
+    """It takes part in iteration 0 all the while, so that nothing of its first return is left in the plan."""
+    leave, join = (HERE, "Leave", P, "node05", 1), (HERE, "Join", P, "node05", "Org3MSP", 1)
+    consortium.scientist3.submit(*leave)
+    assert consortium.scientist3.submit(*join)["change"] == 1
+    consortium.scientist3.submit(*leave)
+    again = consortium.scientist3.submit(*join)
+    assert (again["change"], again["needed"]) == (None, 2)
+
+
+def test_h4_who_has_completed_what_it_came_back_for_returns_by_its_own_word_again(consortium):
+    consortium.scientist3.submit(HERE, "Leave", P, "node05", 1)
+    consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 1)
+    for iteration in (0, 1):
+        consortium.play(iteration)
+    consortium.scientist3.submit(HERE, "Leave", P, "node05", 2)
+    assert consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 3)["change"] == 3
 
 
 def test_h4_a_node_leaves_sooner_than_it_said_once_and_at_once(consortium):

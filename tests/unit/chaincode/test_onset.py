@@ -4,6 +4,9 @@ import pytest
 from support.memory.federation import Federation, prepared
 from support.memory.scenario import changed
 
+from protocol.agreement.plan import Plan
+from protocol.ledger.processes import ProcessRecord
+
 P, HERE = "fraud-2026", "orchestration"
 NODES = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"}
 FULL = {"kind": "full"}
@@ -82,6 +85,61 @@ def test_h9_a_node_apart_that_runs_ahead_has_no_veto_in_a_synchronous_step(pair)
     # node01 may have begun iteration 0 alone, and shall not have to wait in it.
     assert pair.admin2.code(*join(0)) == "ITERATION_RANGE"
     assert pair.admin2.submit(*join(1))["change"] == 1
+
+
+def test_h9_nobody_comes_back_far_ahead_to_keep_its_neighbours_away():
+    """It would begin the last iteration, and whoever leaves could never come back beside it."""
+    federation = Federation(THREE)
+    federation.admin3.submit(HERE, "Leave", P, "node05", 0)
+    for iteration in (2, 3):
+        assert federation.admin3.code(*join(iteration, "node05")) == "ITERATION_RANGE"
+    federation.admin3.submit(*join(1, "node05"))
+    federation.admin2.submit(HERE, "Leave", P, "node03", 0)
+    # node05 may have begun iteration 1 alone, and node01 has yet to come there.
+    assert federation.admin2.code(*join(2)) == "ITERATION_RANGE"
+    run(federation, "node01", 0)
+    assert federation.admin2.submit(*join(2))["change"] == 3
+
+
+def test_h9_who_comes_back_may_name_what_its_neighbours_begin_next():
+    """Others may be behind: node01 has completed iteration 0, and begun the next one."""
+    federation = Federation(THREE)
+    federation.admin2.submit(HERE, "Leave", P, "node03", 0)
+    for node in ("node01", "node05"):
+        federation.players[node].open(0)
+        federation.players[node].share()
+    federation.players["node01"].complete()
+    assert federation.admin2.code(*join(1)) == "ITERATION_RANGE"
+    assert federation.admin2.code(*join(3)) == "ITERATION_RANGE"
+    assert federation.admin2.submit(*join(2))["change"] == 1
+
+
+def test_h9_who_was_to_leave_stays_by_its_own_word():
+    federation = Federation(THREE)
+    federation.admin2.submit(HERE, "Leave", P, "node03", 3)
+    assert federation.admin2.submit(*join(3))["change"] == 1
+    assert federation.context("node01", 3)["neighbours"] == ["node03", "node05"]
+
+
+def test_c12_a_new_node_takes_no_part_before_the_iteration_that_was_agreed_on():
+    """It would be an organisation of its own there, and members of begun tasks would change if it left."""
+    federation = Federation(THREE)
+    ask = federation.admin1.submit(HERE, "Join", P, "node06", "Org2MSP", 3)
+    assert all_agree(federation, ask) == 0
+    federation.admin2.submit(HERE, "Leave", P, "node06", 3)
+    for iteration in (0, 1, 2):
+        assert federation.admin2.code(*join(iteration, "node06")) == "ITERATION_RANGE"
+        assert federation.admin2.code(HERE, "Leave", P, "node06", iteration) == "NODE_INACTIVE"
+    again = federation.admin2.submit(*join(3, "node06"))
+    assert (again["change"], again["needed"]) == (None, 2)
+    assert federation.agree(federation.admin1, again)["change"] == 2
+    assert "node06" not in members(federation, 2)
+    assert "node06" in members(federation, 3)
+
+
+def members(federation, iteration):
+    record = ProcessRecord.from_dict(federation.auditor1.evaluate(HERE, "Get", P))
+    return Plan(record.specification, record.course).members(iteration)
 
 
 @pytest.mark.parametrize("iteration", [0, 3])

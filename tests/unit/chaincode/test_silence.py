@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from support.memory.federation import EXECUTION, Federation, prepared
+from support.memory.ledger import VALID
 from support.memory.scenario import changed
 
 P, HERE = "fraud-2026", "orchestration"
@@ -38,6 +39,10 @@ def share(federation, *nodes):
     for node in nodes:
         federation.players[node].open(0)
         federation.players[node].share()
+
+
+def first_share(federation, node):
+    return federation.auditor1.evaluate(EXECUTION, "FirstShare", P, node, 0)["by"]
 
 
 def refuse(player):
@@ -75,6 +80,35 @@ def test_h10_a_sign_of_life_between_the_votes_voids_none_that_counts(consortium,
     assert (second["voted"], second["change"]) == (["Org1MSP", "Org2MSP"], 0)
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["before", "after"])
+def test_h10_a_sign_of_life_in_the_same_block_invalidates_no_vote(consortium, shared):
+    """A vote reads of a task what is written once: its share."""
+    share(consortium, "node01", "node03", *["node05"] * shared)
+    consortium.time += DAY + HOUR
+    voted = consortium.admin1.endorse(HERE, "LeaveOut", P, "node05", "nothing comes")
+    kind, more = ("Fail", ("OOM", "too much")) if shared else ("Refuse", ("IMAGE_MISMATCH", {"found": "x"}))
+    sign = consortium.players["node05"].member.endorse(EXECUTION, kind, P, "node05", 0, *more)
+    assert consortium.commit([sign, voted]) == [VALID, VALID]
+    assert not [key for space, key in voted.reads if space == EXECUTION and "\0share\0" not in key]
+
+
+def test_h10_a_share_in_the_same_block_invalidates_the_vote(consortium):
+    share(consortium, "node01", "node03")
+    consortium.time += DAY + HOUR
+    consortium.players["node05"].open(0)
+    voted = consortium.admin1.endorse(HERE, "LeaveOut", P, "node05", "nothing comes")
+    arguments, options = consortium.players["node05"].call_share()
+    shared = consortium.players["node05"].member.endorse(*arguments, **options)
+    assert [verdict == VALID for verdict in consortium.commit([shared, voted])] == [True, False]
+
+
+def test_h10_who_first_shared_is_told_without_the_trees(consortium):
+    assert first_share(consortium, "node05") is None
+    share(consortium, "node05")
+    found = consortium.auditor1.evaluate(EXECUTION, "GetTask", P, "node05", 0)["offered"]
+    assert first_share(consortium, "node05") == found["signed"]["by"]
+
+
 def test_h10_the_share_makes_an_earlier_vote_void(consortium):
     share(consortium, "node01", "node03")
     consortium.time += DAY + HOUR
@@ -88,6 +122,7 @@ def test_h10_the_same_share_sent_again_and_again_gains_nothing(consortium):
     """It advances the process once; each later launch only signs it with another key."""
     share(consortium, "node01", "node03", "node05")
     player = consortium.players["node05"]
+    assert left_out(consortium) is None
     consortium.time += DAY - HOUR
     player.member.submit(EXECUTION, "Fail", P, "node05", 0, "OOM", "too much")
     share(consortium, "node05")
@@ -101,6 +136,7 @@ def test_h10_what_one_node_gains_in_an_iteration_is_two_periods(consortium):
     began = consortium.time
     consortium.time += DAY - HOUR
     share(consortium, "node05")
+    assert left_out(consortium) is None
     player = consortium.players["node05"]
     for _ in range(3):
         player.member.submit(EXECUTION, "Fail", P, "node05", 0, "OOM", "too much")
@@ -125,10 +161,32 @@ def test_h10_who_waited_is_silent_since_the_last_share_that_it_waited_for(consor
     consortium.time += 2 * DAY
     share(consortium, "node03")
     shared = consortium.auditor1.evaluate(EXECUTION, "GetTask", P, "node03", 0)["offered"]
-    early = vote(consortium.admin1)["vote"]
-    assert (early["counts"], early["last"]["tx"]) == (False, shared["signed"]["by"]["tx"])
+    for member in (consortium.admin1, consortium.admin2):
+        early = vote(member)["vote"]
+        assert (early["counts"], early["last"]["tx"]) == (False, shared["signed"]["by"]["tx"])
     consortium.time += DAY
     assert left_out(consortium) == 0
+
+
+def test_h10_a_share_that_claims_an_old_time_makes_nobody_silent_who_waited_for_it(consortium):
+    """Who waited could not know that it came, so each voter counts from its own first vote after it."""
+    share(consortium, "node05", "node01")
+    started = consortium.time
+    consortium.time += 5 * DAY
+    late = consortium.players["node03"]
+    late.open(0, time=started)
+    late.share(time=started)
+    found = [vote(member) for member in (consortium.admin1, consortium.admin2)]
+    assert [(said["vote"]["counts"], said["change"]) for said in found] == [(False, None)] * 2
+
+
+def test_h10_the_share_of_a_node_of_the_same_organisation_is_its_own_claim():
+    nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP", "node06": "Org3MSP"}
+    pairs = {"kind": "explicit", "edges": [["node01", "node03"], ["node05", "node06"]]}
+    federation = Federation(THREE | {"nodes": nodes, "topology": pairs})
+    share(federation, "node05", "node06")
+    federation.time += DAY + HOUR
+    assert left_out(federation) == 0
 
 
 def test_h10_in_an_asynchronous_step_nobody_waits():
@@ -187,5 +245,6 @@ def test_h10_a_start_that_claims_a_time_to_come_hides_nobodys_share():
     share(federation, "node01", "node03", "node05")
     federation.time += 5 * HOUR
     late = vote(federation.admin1)["vote"]
-    shared = federation.auditor1.evaluate(EXECUTION, "GetTask", P, "node05", 0)["offered"]
-    assert (late["counts"], late["since"]) == (False, shared["signed"]["by"]["time"])
+    shared = [first_share(federation, node) for node in federation.players]
+    assert late["counts"] is False
+    assert late["last"]["tx"] in [by["tx"] for by in shared]

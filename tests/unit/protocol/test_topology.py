@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.agreement.topology import Kind, Schedule, Topology
+from protocol.agreement.topology import Kind, Neighbourhoods, Schedule, Topology
 from protocol.errors import AttestreeError
 
 NODES = tuple(f"node{number:02d}" for number in range(6))
@@ -111,7 +111,9 @@ def test_a_change_at_the_same_iteration_replaces_the_earlier():
     assert [schedule.at(iteration) for iteration in range(4)] == [RULES[0], RULES[1], RULES[2], RULES[2]]
 
 
-@given(st.sampled_from(RULES), st.sets(st.sampled_from(NODES)))
-def test_links_are_the_pairs_of_neighbours(topology, active):
-    pairs = {(node, other) for node in active for other in topology.neighbours(node, active) if node < other}
-    assert topology.links(active) == pairs
+@given(st.sampled_from(RULES), st.sampled_from(RULES), st.sets(st.sampled_from(NODES)))
+def test_neighbourhoods_tell_who_has_the_same_neighbours(one, other, active):
+    places = {node: place for place, node in enumerate(sorted(active))}
+    for node in active:
+        same = one.neighbours(node, active) == other.neighbours(node, active)
+        assert Neighbourhoods(one).same(Neighbourhoods(other), node, places) is same

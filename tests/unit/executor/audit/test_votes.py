@@ -14,6 +14,7 @@ from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
 from protocol.ledger.common import Provenance
+from protocol.ledger.silence import Silence
 
 P, HERE = "fraud-2026", "orchestration"
 LONG = timedelta(days=1, hours=1)
@@ -70,8 +71,9 @@ def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome
     consortium.time += LONG
     silent.open(0)
     silent.share()
-    (second,) = leave_out(consortium, consortium.admin2, after=timedelta(hours=1))
-    assert (early["vote"]["counts"], second["vote"]["counts"]) == (True, False)
+    votes = leave_out(consortium, consortium.admin1, consortium.admin2, after=timedelta(hours=1))
+    assert [vote["vote"]["counts"] for vote in (early, *votes)] == [True, False, False]
+    consortium.time += timedelta(hours=1)
     *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2)
     assert last["change"] == 0
     assert outcome()[0] == []
@@ -130,6 +132,8 @@ def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcom
         player.share()
     monkeypatch.setattr(absence, "_vote", vote)
     monkeypatch.setattr(absence, "find_words", others)
+    leave_out(consortium, consortium.admin2, after=timedelta(hours=1))
+    consortium.time += timedelta(hours=1)
     (last,) = leave_out(consortium, consortium.admin2)
     assert last["change"] == 0
     wrong, _ = outcome()
@@ -170,6 +174,37 @@ def test_c6_a_change_that_alters_what_tasks_have_begun_with_is_found(consortium,
     wrong, _ = outcome()
     assert [claim for claim, _ in wrong] == ["onsets"]
     assert "node01 may have begun iteration 0, and would have other neighbours in it" in wrong[0][1]
+
+
+def test_h10_a_share_whose_claimed_time_was_believed_is_found(consortium, outcome, monkeypatch):
+    """The node waited for two others; altered chaincode counts from what their shares claim."""
+    for player in consortium.players.values():
+        player.open(0)
+        player.share()
+    monkeypatch.setattr(Silence, "waited", lambda *said: False)
+    leave_out(consortium, consortium.admin1)
+    monkeypatch.undo()
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert "counts since" in wrong[0][1]
+
+
+def test_c6_a_leave_from_what_was_completed_on_is_found(consortium, outcome, monkeypatch):
+    consortium.play(0)
+    monkeypatch.setattr(changes, "check_onset", lambda *said: None)
+    consortium.admin3.submit(HERE, "Leave", P, "node05", 0)
+    wrong, _ = outcome()
+    assert "onsets" in [claim for claim, _ in wrong]
+    assert any("node05 can leave from 1 to 3, not 0" in what for _, what in wrong)
+
+
+def test_h9_a_return_far_ahead_is_found(consortium, outcome, monkeypatch):
+    consortium.admin3.submit(HERE, "Leave", P, "node05", 0)
+    monkeypatch.setattr(changes, "check_onset", lambda *said: None)
+    consortium.admin3.submit(HERE, "Join", P, "node05", "Org3MSP", 3)
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["onsets"]
+    assert "node05 can come back from 1 on at the latest" in wrong[0][1]
 
 
 def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outcome, monkeypatch):

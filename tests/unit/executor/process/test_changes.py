@@ -8,7 +8,7 @@ from support.memory.scenario import changed
 from support.memory.story import MemberTransport
 
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.process.changes import _first
+from executor.process.changes import _first, _join
 
 P = "fraud-2026"
 APART = changed("topology", {"kind": "disconnected"})
@@ -46,9 +46,15 @@ def test_h9_where_a_node_has_begun_the_last_it_is_the_present_one(federation: An
 
 def test_h9_a_node_comes_back_after_what_it_has_done_and_the_ledger_takes_it(federation: Any) -> None:
     federation.scientist2.submit("orchestration", "Leave", P, "node03", 2)
-    assert first(federation, node="node03") == 2
-    back = federation.scientist2.submit("orchestration", "Join", P, "node03", "Org2MSP", 2)
-    assert back["change"] == 1
+    back = _join(Ledger(MemberTransport(federation.scientist2)), P, "node03", "Org2MSP", None)
+    assert (back.answer.iteration, back.answer.change) == (2, 1)
+
+
+def test_a_node_comes_back_from_the_first_iteration_on_that_its_neighbours_have_not_begun() -> None:
+    federation = Federation(changed("steps", 0, "iterations", 4))
+    federation.scientist2.submit("orchestration", "Leave", P, "node03", 0)
+    back = _join(Ledger(MemberTransport(federation.scientist2)), P, "node03", "Org2MSP", None)
+    assert (back.answer.iteration, back.answer.change) == (1, 1)
 
 
 def test_when_all_are_done_the_ledger_says_so() -> None:
