@@ -111,6 +111,7 @@ def run(peer):
     peer.endorse(admin, ORCHESTRATION, "List")
     for function, *more in (
         ("GetTask", "node01", 0),
+        ("FirstShare", "node01", 0),
         ("ListTasks",),
         ("ListRefusals",),
         ("Artifacts",),

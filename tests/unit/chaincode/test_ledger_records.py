@@ -92,6 +92,7 @@ def calls(federation):
         },
         EXECUTION: {
             "GetTask": (process, "node01", 1),
+            "FirstShare": (process, "node01", 1),
             "ListTasks": (process,),
             "ListRefusals": (process,),
             "Artifacts": (process,),
