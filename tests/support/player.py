@@ -25,6 +25,7 @@ from support.channel import DIGESTS, Member
 
 EXECUTION, MODEL = "execution-record", "model"
 N_NEW, N_SHARE, N_MAX, N_FEATURES = 3, 2, 5, 30
+PROFILE = b'{"container":"none"}'
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -62,7 +63,7 @@ class Player:
             self.key.verify_key,
             state=None,
             data=Digest.parse(DIGESTS[7]),
-            sandbox=Digest.parse(DIGESTS[8]),
+            sandbox=Digest.of(PROFILE),
         )
         return self.commitment.to_dict()
 
@@ -86,7 +87,9 @@ class Player:
         self.member.submit(*call, **options)
 
     def call_open(self) -> tuple[Any, ...]:
-        return (EXECUTION, "OpenTask", self.process, self.node, 0, self.opening(), self.proof().hex())
+        """Commit to a key, with its proof and the profile of a container that there is none of."""
+        task = (self.process, self.node, 0)
+        return (EXECUTION, "OpenTask", *task, self.opening(), self.proof().hex(), PROFILE.decode())
 
     def proof(self) -> bytes:
         """Prove that this node holds the key it opens its task with."""
