@@ -16,8 +16,10 @@ from executor.audit.fabric.state import State
 from executor.audit.findings import Findings
 from executor.audit.replay import (
     agreements,
+    callers,
     challenges,
     models,
+    openings,
     rebuilds,
     requests,
     results,
@@ -25,6 +27,7 @@ from executor.audit.replay import (
     shares,
     tasks,
     votes,
+    words,
 )
 from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
 from protocol.digest import Digest
@@ -36,9 +39,12 @@ from protocol.ledger.record import LedgerRecord
 SENTENCES = {
     "records": "each record has a known form, under the key that names what it is about",
     "provenance": "each record says truly who wrote it, in which transaction, with which certificate",
+    **callers.SENTENCES,
     **agreements.SENTENCES,
+    **words.SENTENCES,
     **votes.SENTENCES,
     **tasks.SENTENCES,
+    **openings.SENTENCES,
     **shares.SENTENCES,
     **selection.SENTENCES,
     **results.SENTENCES,
@@ -48,11 +54,22 @@ SENTENCES = {
     **rebuilds.SENTENCES,
 }
 
+NOT_REPLAYED = (
+    "That changes of a running process fit it as it stood: that an iteration was still to come, a topology"
+    " names its nodes, a new node has a place. Who agreed is computed again; whether it made sense rests on"
+    " the endorsing majority.",
+    "What no peer writes into blocks: the trees of a confidential process beyond their digests, and that its"
+    " organisations hold them. That an organisation could read them is the endorsing majority's word.",
+)
+"""The rules of the chaincodes that no block lets anybody ask again, or that are not asked here."""
+
 Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     agreements.RULES,
+    words.RULES,
     votes.RULES,
     tasks.RULES,
+    openings.RULES,
     shares.RULES,
     selection.RULES,
     results.RULES,
@@ -102,6 +119,7 @@ class Replay:
         for item in written:
             self.findings.enter(item.key)
             self._check_authors(view, item)
+            callers.check_caller(self.findings, view, item)
             for rule in RULES.get(item.key.kind, ()):
                 self._judge(rule, view, item)
             for observe in self.observers:

@@ -7,15 +7,16 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
+from protocol.ledger.common import EnsembleMember
 from protocol.ledger.estimators import (
-    CreationRecord,
     EstimatorRecord,
     OfferRecord,
     SharedEstimator,
     TreeRecord,
     TwinRecord,
 )
-from protocol.ledger.models import ModelRecord
+from protocol.ledger.models import AccessRecord, ModelRecord
+from protocol.ledger.task_rules import next_counters
 from protocol.ledger.tasks import InitialRecord, InitialTreeRecord, ShareRecord, SlotRecord, TaskRecord
 from protocol.trees.kinds import check_format
 from protocol.trees.share import Share
@@ -42,9 +43,13 @@ def check_estimator(findings: Findings, view: View, item: Written) -> None:
     same = isinstance(stored, TreeRecord) and stored.digest == record.digest
     elsewhere = view.plan(record.process).specification.confidential and stored is None
     findings.check("estimators", same or elsewhere, f"{key} came without its tree", where)
-    announced = view.before(keys.creation(record.process, record.id), CreationRecord)
-    same = announced is None or announced.digest == record.digest
-    findings.check("estimators", same, f"{key} is not the tree that its FIT announced", where)
+    share = view.written.get(keys.share(record.process, record.iteration, record.id.creator))
+    offered = isinstance(share, ShareRecord) and record.id in share.created
+    findings.check("estimators", offered, f"{key} came without the share that offers it", where)
+    task = view.written.get(keys.task(record.process, record.id.creator, record.iteration))
+    said = isinstance(task, TaskRecord) and (task.attempt, task.image) == (record.attempt, record.image)
+    true = said and record.by == view.provenance
+    findings.check("estimators", true, f"{key} says of its task what the task does not", where)
 
 
 def check_tree(findings: Findings, view: View, item: Written) -> None:
@@ -57,10 +62,20 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     iteration = about.iteration if isinstance(about, EstimatorRecord) else 0
     agreed = view.plan(str(process)).parameters(str(creator), iteration).agreed
     try:
-        check_format(record.decode(agreed.limits).tree, agreed.limits)
+        tree = record.decode(agreed.limits).tree
+        check_format(tree, agreed.limits)
         findings.count("estimators")
     except AttestreeError as error:
         findings.check("estimators", False, f"{item.key}: {error.code}: {error.cause}", view.where)
+        return
+    figures = (tree.n_nodes, tree.depth, len(tree.to_bytes()))
+    same = isinstance(about, EstimatorRecord) and figures == (about.n_nodes, about.depth, about.bytes)
+    findings.check("estimators", same, f"{item.key} has another size than its record says", view.where)
+    splits, tx = tree.n_internal, view.provenance.tx
+    twin = TwinRecord(record.digest, record.id, iteration, splits, tx) if splits else None
+    place = keys.twin(str(process), str(record.digest), record.id.creator, record.id.counter)
+    listed = view.written.get(place) == twin
+    findings.check("estimators", listed, f"{item.key} is not listed beside its equals", view.where)
 
 
 def check_share(findings: Findings, view: View, item: Written) -> None:
@@ -74,9 +89,13 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("neighbours", record.recipients == neighbours, f"{key} went to others", where)
     agreed = plan.parameters(record.node, record.iteration).agreed
     findings.check("shares", len(record.ids) <= agreed.n_share, f"{key} offers too many", where)
-    task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
-    signed = task is not None and task.share == record.signed
+    task = view.written.get(keys.task(record.process, record.node, record.iteration))
+    signed = isinstance(task, TaskRecord) and task.share == record.signed
     findings.check("shares", signed, f"{key} is not the one its task signed", where)
+    if isinstance(task, TaskRecord):
+        true = (task.attempt, task.organisation) == (record.attempt, record.organisation)
+        findings.check("shares", true, f"{key} says of its task what the task does not", where)
+    _check_traces(findings, view, item, record)
     if plan.specification.confidential:
         _check_digests(findings, view, item)
         return
@@ -92,6 +111,15 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("shares", digest == record.signed.payload_digest, f"{key} holds other trees", where)
     said = [member.digest for member in record.estimators]
     findings.check("shares", said == [tree.digest for tree in found], f"{key} names other digests", where)
+
+
+def _check_traces(findings: Findings, view: View, item: Written, record: ShareRecord) -> None:
+    """Every recipient's slot is filled, and every estimator noted as offered."""
+    process, node, iteration = record.process, record.node, record.iteration
+    slots = all(keys.slot(process, recipient, node) in view.written for recipient in record.recipients)
+    findings.check("slots", slots, f"{item.key} did not reach all of its recipients", view.where)
+    offers = all(keys.offer(process, id_, node, iteration) in view.written for id_ in record.ids)
+    findings.check("slots", offers, f"{item.key} offers trees that are not noted as offered", view.where)
 
 
 def _check_digests(findings: Findings, view: View, item: Written) -> None:
@@ -119,8 +147,21 @@ def check_initial(findings: Findings, view: View, item: Written) -> None:
     assert isinstance(record, InitialRecord)  # noqa: S101
     fresh = view.before(item.raw_key, InitialRecord) is None
     findings.check("estimators", fresh, f"{key} was overwritten", view.where)
-    agreed = view.process(record.process).specification.initial_model
+    process = view.process(record.process)
+    agreed = process.specification.initial_model
     findings.check("estimators", record.model == agreed, f"{key} is another model", view.where)
+    started = process.started is not None and keys.process(record.process) in view.written
+    findings.check("estimators", started, f"{key} was fixed without a start", view.where)
+    members = _initial_members(view, agreed)
+    counters = record.next_counters == next_counters(members)
+    findings.check("estimators", counters, f"{key} continues at other counters than the model's", view.where)
+    fixed = all(keys.initialtree(record.process, member.id) in view.written for member in members)
+    findings.check("estimators", fixed, f"{key} leaves out trees of the model", view.where)
+    place = keys.access(record.model.process, record.model.node)
+    access, names = view.before(place, AccessRecord), process.specification.organisations
+    may = access is not None and all(access.allows(name, record.by.time) for name in names)
+    right = may and record.organisations == tuple(sorted(names))
+    findings.check("access", right, f"{key} was fixed for some who had no access to the model", view.where)
 
 
 def check_initial_tree(findings: Findings, view: View, item: Written) -> None:
@@ -204,9 +245,11 @@ def is_member(view: View, initial: InitialModel, estimator_id: EstimatorId) -> b
 
 def initial_members(view: View, initial: InitialModel | None) -> dict[EstimatorId, Digest]:
     """Return the estimators of the model that a process began with, with their digests."""
+    return {member.id: member.digest for member in _initial_members(view, initial)}
+
+
+def _initial_members(view: View, initial: InitialModel | None) -> tuple[EnsembleMember, ...]:
     if initial is None:
-        return {}
+        return ()
     model = view.before(keys.model(initial.process, initial.node), ModelRecord)
-    if model is None or model.digest != initial.digest:
-        return {}
-    return {member.id: member.digest for member in model.estimators}
+    return model.estimators if model is not None and model.digest == initial.digest else ()

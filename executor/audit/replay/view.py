@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
@@ -39,7 +40,7 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
-from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.processes import ProcessRecord, ProgressRecord, TaskContext
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.ledger.tasks import (
@@ -54,6 +55,7 @@ from protocol.ledger.tasks import (
     TaskKeyRecord,
     TaskRecord,
 )
+from protocol.task.opening import TaskId
 
 R = TypeVar("R", bound=LedgerRecord)
 
@@ -131,6 +133,8 @@ class View:
         self.where = str(committed.position)
         """Its place, for findings."""
         self.written: dict[str, LedgerRecord] = {}
+        self.contexts: dict[TaskId, TaskContext] = {}
+        """What tasks are checked against, as far as it was asked for (context.py)."""
         self._state = state
         self._cache = cache
 
@@ -138,6 +142,11 @@ class View:
     def creator(self) -> Identity:
         """Who submitted it."""
         return self.committed.transaction.creator
+
+    @property
+    def now(self) -> datetime:
+        """When, as its client claims."""
+        return self.committed.transaction.time or datetime.min.replace(tzinfo=UTC)
 
     def add(self, key: str, record: LedgerRecord) -> None:
         """Note what the transaction wrote."""
