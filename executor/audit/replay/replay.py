@@ -55,13 +55,15 @@ SENTENCES = {
 }
 
 NOT_REPLAYED = (
-    "That changes of a running process fit it as it stood: that an iteration was still to come, a topology"
-    " names its nodes, a new node has a place. Who agreed is computed again; whether it made sense rests on"
-    " the endorsing majority.",
-    "What no peer writes into blocks: the trees of a confidential process beyond their digests, and that its"
-    " organisations hold them. That an organisation could read them is the endorsing majority's word.",
+    "That a change of a running process fitted it: that its iteration was to come, that a topology names nodes"
+    " of the process, that there was a place for a new node. Who agreed is counted again; that it made sense"
+    " is the endorsing majority's word.",
+    "That the trees of a confidential process are trees within its limits, and none of them a copy: blocks"
+    " hold their digests alone. The organisations that hold the trees can look.",
+    "That bounds were kept which make no claim true or false: lengths of texts, requests that nobody needed,"
+    " times to come, auditors that are on the channel.",
 )
-"""The rules of the chaincodes that no block lets anybody ask again, or that are not asked here."""
+"""The rules of the chaincodes that are not asked again (docs/audit.md has all of them)."""
 
 Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
