@@ -18,6 +18,7 @@ from executor.audit.replay import (
     agreements,
     callers,
     challenges,
+    initial,
     models,
     openings,
     rebuilds,
@@ -55,9 +56,9 @@ SENTENCES = {
 }
 
 NOT_REPLAYED = (
-    "That a change of a running process fitted it: that its iteration was to come, that a topology names nodes"
-    " of the process, that there was a place for a new node. Who agreed is counted again; that it made sense"
-    " is the endorsing majority's word.",
+    "That a change of a running process fitted it: that its iteration was to come, that a topology names its"
+    " nodes, that there was a place for a new one. Who agreed is counted again; that it made sense is the"
+    " endorsing majority's word.",
     "That the trees of a confidential process are trees within its limits, and none of them a copy: blocks"
     " hold their digests alone. The organisations that hold the trees can look.",
     "That bounds were kept which make no claim true or false: lengths of texts, requests that nobody needed,"
@@ -73,6 +74,7 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     tasks.RULES,
     openings.RULES,
     shares.RULES,
+    initial.RULES,
     selection.RULES,
     results.RULES,
     models.RULES,

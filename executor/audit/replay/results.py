@@ -5,8 +5,8 @@ from functools import partial
 
 from executor.audit.findings import Findings
 from executor.audit.replay.context import context_of, following_counter
+from executor.audit.replay.initial import initial_members
 from executor.audit.replay.selection import last_ensemble
-from executor.audit.replay.shares import initial_members
 from executor.audit.replay.view import View, Written
 from protocol.digest import Digest
 from protocol.errors import AttestreeError

@@ -1,4 +1,4 @@
-"""What honest members can do to a process is found right in every part: launches that end, changes, secrecy."""
+"""What honest members do to a process is found right in every part: launches that end, changes, secrecy."""
 
 from datetime import timedelta
 
