@@ -27,7 +27,11 @@ USAGE: Rows = {
     "AUDIT_FIGURE": "Name a file that ends in .png or .svg.",
     "AUDIT_SUBJECT": "`executor process list`, `executor audit process PROCESS` name what there is.",
     "AUDIT_FILE": "Name a file that you may read, or a place where you may write.",
-    "AUDIT_ROOTS": "Put each organisation's root certificate there, as a file in PEM called *.pem.",
+    "AUDIT_HEIGHT": "Give --from-height the height of a checkpoint below the channel's, or leave it out.",
+    "AUDIT_ROOTS": (
+        "Put each organisation's root certificates there in PEM, named by its MSP id and a number:"
+        " Org1MSP-0.pem."
+    ),
     "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
     "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",
@@ -312,6 +316,7 @@ FEDERATION: Rows = {
 
 _NEW_EXPORT = "Ask for another export, from another organisation too: `executor audit export`."
 BUNDLE: Rows = {
+    "BUNDLE_BEGINNING": "Give --from with the checkpoint of this height, or ask for an export of all blocks.",
     "BUNDLE_BLOCKS": _NEW_EXPORT,
     "BUNDLE_FORMAT": _NEW_EXPORT,
     "BUNDLE_MEMBER": "Do not unpack it: it is no export of this program, or somebody has added to it.",

@@ -1,9 +1,10 @@
 """The container engine: found where Docker itself would look, old enough engines refused, failures named."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import docker
 import requests
@@ -94,13 +95,20 @@ def asking(what: str) -> Iterator[None]:
         ) from error
 
 
-def keeps_manifests(client: DockerClient) -> bool:
+def describe(client: DockerClient) -> Mapping[str, Any]:
+    """Return what the engine says of itself; it starts a process for each of its programs to answer this."""
+    with asking("describe itself"):
+        found: Mapping[str, Any] = client.info()
+    return found
+
+
+def keeps_manifests(client: DockerClient, described: Mapping[str, Any] | None = None) -> bool:
     """Say whether the engine uses containerd's image store, where an image's id is its manifest's digest.
 
     One that is too old for what is known of that store is refused, before it builds, pushes or pulls.
+    `described` is what the engine said of itself for what is under way; without, it is asked.
     """
-    with asking("describe itself"):
-        status = client.info().get("DriverStatus") or []
+    status = (describe(client) if described is None else described).get("DriverStatus") or []
     kept = any("io.containerd.snapshotter" in str(value) for _, value in status)
     if kept and version_lt(client.api.api_version, CONTAINERD_STORE_AT_LEAST):
         raise EngineError(

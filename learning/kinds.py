@@ -8,7 +8,6 @@ wire is in `protocol.trees.kinds`.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from learning.boost import fit_boosted
 from learning.fit_options import FitOptions
 from learning.fit_tree import fit_tree
 from learning.rows import Rows
@@ -27,7 +26,14 @@ class LearnedKind:
     """Lay some out for scoring rows."""
 
 
+def _fit_boosted(rows: Rows, seed: int, options: FitOptions, limits: TreeLimits) -> Content:
+    """Boost one estimator; how that is done is loaded by those alone who do it."""
+    from learning.boost import fit_boosted  # noqa: PLC0415
+
+    return fit_boosted(rows, seed, options, limits)
+
+
 KINDS: dict[str, LearnedKind] = {
     TREE: LearnedKind(fit_tree, TreeVoters.of),
-    BOOSTED: LearnedKind(fit_boosted, BoostedVoters.of),
+    BOOSTED: LearnedKind(_fit_boosted, BoostedVoters.of),
 }

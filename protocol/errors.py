@@ -325,6 +325,7 @@ TABLE: dict[str, Code] = {
     "NODE_UNKNOWN": Code(StateError, "Use a node of the process, or let it Join first."),
     "NODE_ACTIVE": Code(StateError, "Nothing is left to do: the node takes part already."),
     "NODE_INACTIVE": Code(StateError, "Let the node Join from a coming iteration on."),
+    "NODE_WAITING": Code(StateError, "Vote about the neighbour whose share it waits for; Offers names it."),
     "NODE_LAST": Code(StateError, "Abort the process instead; no iteration can be without a node."),
     "PAYLOAD_MISSING": Code(
         RecordError, "Send the payload once: as transient data, or in base64 as argument."

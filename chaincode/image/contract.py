@@ -1,4 +1,4 @@
-"""The image chaincode: a version is written once, and retired when it should start no new tasks."""
+"""The image chaincode: a version is written once, and retired when no new process should run it."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -87,9 +87,10 @@ class ImageContract(Rebuilds):
     @submit
     @allow(*STAFF)
     def retire(self, ctx: Context, name: str, version: str, reason: str = "") -> ImageRecord:
-        """Retire a version, by the organisation that registered it: it starts no new tasks.
+        """Retire a version, by the organisation that registered it: it is not proposed any more.
 
-        Returns the record.
+        Neither in a new process nor for one that runs another. Those that were proposed with it, or asked for
+        it, before may go on: their members decide. Returns the record.
         """
         check_text(reason, "the reason")
         record = _found(ctx, name, version)

@@ -194,7 +194,7 @@ def _find(ctx: Context, process: str, node: str, organisation: str, number: int)
 
 
 def _consent(terms: AccessTerms, record: AccessRecord, asked: AccessRequest) -> Consent:
-    return consent_to_access(terms.access, record.owner, terms.present, asked.subject)
+    return consent_to_access(terms.access, record.owner, terms.entitled, asked.subject)
 
 
 def _votes(ctx: Context, asked: AccessRequest, consent: Consent) -> dict[str, AccessVote]:

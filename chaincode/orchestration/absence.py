@@ -1,10 +1,10 @@
 """Leaving out who is silent: a majority of those who take part decides, after the time the process agreed on.
 
-Since when somebody is silent, and whether a vote counts, is in `protocol/ledger/silence.py`; more than half
-of the organisations must have votes that count.
+Since when somebody is silent, who only waits for others, and whether a vote counts, is in
+`protocol/ledger/silence.py`; more than half of the organisations must have votes that count.
 """
 
-from functools import partial
+from functools import cache
 
 from chaincode.common import STAFF, LedgerContract, allow, caller_of, provenance
 from chaincode.common.calls import find_task
@@ -19,7 +19,9 @@ from protocol.errors import StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger.changes import AbsenceStatus, AbsenceVote, ChangeRecord
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.silence import Silence
+from protocol.ledger.silence import ShareOf, Silence
+from protocol.ledger.tasks import ShareRecord
+from protocol.task.opening import TaskId
 
 
 class Absences(LedgerContract):
@@ -31,7 +33,9 @@ class Absences(LedgerContract):
         """Vote to leave a silent node out, from the iteration on that it owes; returns what the vote came to.
 
         It holds when more than half of the organisations that take part have voted so after the node had
-        been silent for `silence_seconds`. An earlier vote is kept, and counts when it is repeated in time.
+        been silent for `silence_seconds`: since its share of the iteration that it owes, or its last
+        completed one. An earlier vote is kept, and counts when it is repeated in time. A node that waits for
+        a neighbour's share is not silent.
         """
         found, progress = _opened(ctx, process, reason)
         owner = owner_of(progress.plan.nodes, node, process)
@@ -49,8 +53,9 @@ class Absences(LedgerContract):
     ) -> AbsenceStatus:
         """Vote to leave a silent organisation out, with its say and all nodes that have work left.
 
-        As LeaveOut, for an organisation none of whose nodes has sent anything; one without nodes is silent
-        since it accepted. Returns what the vote came to.
+        As LeaveOut, for an organisation none of whose nodes has advanced; one without nodes is silent since
+        it accepted. One whose nodes have done all their work owes nothing, and keeps its say. Returns what
+        the vote came to.
         """
         found, progress = _opened(ctx, process, reason)
         if parse_organisation(organisation) not in progress.present():
@@ -66,7 +71,9 @@ class Absences(LedgerContract):
     ) -> AbsenceStatus:
         process, progress = place
         voter, present = caller_of(ctx).organisation, progress.present()
-        vote = _vote(ctx, process, silence, voter, reason)
+        share_of = cache(lambda task: _first_share(ctx, task))
+        _check_owing(silence, share_of)
+        vote = _vote(ctx, silence.last_acts(share_of, process.change_of), silence, voter, reason)
         write_word(ctx, voter, silence.key_of(voter), vote)
         others = {name: silence.key_of(name) for name in present if name != voter}
         found = find_words(ctx, others, AbsenceVote) | {voter: vote}
@@ -164,7 +171,21 @@ def _silence(
     return Silence(process.record, progress.plan, progress.records, organisation, nodes, whole)
 
 
-def _vote(ctx: Context, process: Process, silence: Silence, voter: str, reason: str) -> AbsenceVote:
-    acts = silence.last_acts(partial(find_task, ctx), process.change_of)
+def _check_owing(silence: Silence, share_of: ShareOf) -> None:
+    """Refuse a vote about who has done all its work, or waits for a share of somebody else."""
+    about, process = silence.about, silence.record.process
+    if not silence.owes:
+        raise StateError("NODE_INACTIVE", f"the nodes of {about} have nothing left to do in {process}")
+    if silence.waits(share_of):
+        raise StateError("NODE_WAITING", f"{about} has shared, and waits for a share of its neighbours")
+
+
+def _first_share(ctx: Context, task: TaskId) -> ShareRecord | None:
+    """Return what a task offered, as its first launch that did wrote it."""
+    found = find_task(ctx, task)
+    return None if found is None else found.offered
+
+
+def _vote(ctx: Context, acts: list[Provenance], silence: Silence, voter: str, reason: str) -> AbsenceVote:
     before = find_word(ctx, voter, silence.key_of(voter), AbsenceVote)
     return silence.vote(acts, before, ReasonedProvenance.of(provenance(ctx), reason))

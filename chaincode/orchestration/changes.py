@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, provenance
+from chaincode.common.calls import image_record
 from chaincode.common.own import write_word
 from chaincode.orchestration.consent import agree, ask, find_ask
 from chaincode.orchestration.process import (
@@ -19,6 +20,7 @@ from chaincode.shim import Context, submit
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
+from protocol.agreement.onset import check_onset
 from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.process import Specification
 from protocol.agreement.topology import Topology
@@ -45,8 +47,10 @@ class Changes(LedgerContract):
         """Let a node take part from a coming iteration on; returns where the ask stands.
 
         A node that left comes back by its own organisation's word, the second time only if it has completed
-        an iteration in between; one that was left out, or has not, needs a majority too. A new node is asked
-        for by a member and needs everybody who takes part, and its organisation.
+        an iteration in between; one that was left out, or has not, needs a majority too. It does so from an
+        iteration on that some node has yet to complete and that no neighbour of it, in a synchronous step,
+        has begun. A new node is asked for by a member, needs everybody who takes part and its organisation,
+        and joins from an iteration on that has begun nowhere.
         """
         subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}
         return self._ask(ctx, process, ChangeKind.JOIN, iteration, subject)
@@ -87,7 +91,8 @@ class Changes(LedgerContract):
     ) -> AskStatus:
         """Ask for another topology from a coming iteration on; returns where the ask stands.
 
-        It holds when every organisation that takes part has agreed.
+        It holds when every organisation that takes part has agreed, from any iteration that some node has
+        yet to complete, as long as no task that may have begun gets other neighbours.
         """
         subject = Topology.from_dict(topology).to_dict()
         return self._ask(ctx, process, ChangeKind.TOPOLOGY, iteration, subject)
@@ -99,7 +104,8 @@ class Changes(LedgerContract):
 
         It holds until the end of the step when more than half of the organisations that take part have
         agreed, from any iteration that some node has yet to complete: what is open then goes on, what is
-        opened later runs the new version, and only on nodes whose organisation has agreed.
+        opened later runs the new version, and only on nodes whose organisation has agreed. A version that is
+        retired is refused; one that is retired after it was asked for may still be agreed to.
         """
         found = Process.load(ctx, process)
         found.member(ctx)
@@ -212,21 +218,20 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
         return
     if change.kind is ChangeKind.IMAGE:
         planned = plan.image(min(change.iteration, plan.iterations - 1))
-        image = usable_image(ctx, planned.name, subject["version"])
+        # Retired or not: once it is asked for, its registrant no longer decides.
+        image = image_record(ctx, planned.name, subject["version"]).image
         check_rebuilt(ctx, process, image)
         if image.pin.to_dict() != {name: subject[name] for name in image.pin.to_dict()}:
             raise StateError(
                 "IMAGE_PIN", f"{planned.name} {subject['version']} is registered with other digests"
             )
-        _check_range(change.iteration, progress.current(), plan.iterations)
-        return
-    if change.kind is ChangeKind.TOPOLOGY:
+    elif change.kind is ChangeKind.TOPOLOGY:
         Topology.from_dict(dict(subject)).check_nodes(plan.nodes)
     elif len(plan.nodes) >= MAX_NODES and subject["node"] not in plan.nodes:
         raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
     elif process.specification.confidential:
         _check_holder(process.specification, subject["organisation"])
-    _check_range(change.iteration, progress.frontier() + 1, plan.iterations)
+    check_onset(change, progress)
 
 
 def _check_coordinator(progress: ProcessProgress, organisation: str) -> None:
@@ -240,18 +245,6 @@ def _check_coordinator(progress: ProcessProgress, organisation: str) -> None:
         raise StateError("STEP_COORDINATOR", f"{organisation} is the coordinator")
     if organisation not in progress.present():
         raise StateError("STEP_COORDINATOR", f"{organisation} takes no part")
-
-
-def _check_range(iteration: int, earliest: int | None, iterations: int) -> None:
-    """Refuse an iteration that is past, or beyond the last."""
-    last = iterations - 1
-    if earliest is None or not earliest <= iteration <= last:
-        raise StateError(
-            "ITERATION_RANGE",
-            f"iteration {iteration} is not to come: iterations from {earliest} to {last} are"
-            if earliest is not None and earliest <= last
-            else f"iteration {iteration} is not to come: the last one, {last}, has begun",
-        )
 
 
 def _check_holder(specification: Specification, organisation: str) -> None:

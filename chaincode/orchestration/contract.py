@@ -130,7 +130,10 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
     @submit
     @allow(*STAFF)
     def start(self, ctx: Context, process: str) -> ProcessRecord:
-        """Start a process that every organisation has accepted; returns the record."""
+        """Start a process that every organisation has accepted; returns the record.
+
+        It runs the image versions that were pinned when it was proposed, also if one was retired since.
+        """
         found = Process.load(ctx, process)
         found.member(ctx)
         found.change(accepted=found.accepted())
@@ -138,7 +141,6 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
         missing = found.record.missing
         if missing:
             raise StateError("PROCESS_UNACCEPTED", f"not accepted by {', '.join(missing)}")
-        check_images(ctx, found.specification)
         check_images_rebuilt(ctx, found)
         for organisation in sorted(found.record.accepted):
             digest = str(found.record.specification_digest)

@@ -148,7 +148,12 @@ def owner_of(nodes: Mapping[str, str], node: str, process: str) -> str:
 
 
 def check_images(ctx: Context, specification: Specification) -> None:
-    """Refuse a specification with an image version that is not registered as it is pinned, or retired."""
+    """Refuse a proposal with an image version that is not registered as it is pinned, or retired.
+
+    Asked when a process is proposed and never again: what is registered does not change, and from then on
+    the pins bind. Whoever registered the image may be no member, and shall not decide by retiring it; members
+    are told, and may refuse to accept or give the process up.
+    """
     pins = {(step.image_name, step.image_version, step.pin) for step in specification.steps}
     for name, version, pin in sorted(pins, key=str):
         found = usable_image(ctx, name, version)
@@ -174,7 +179,7 @@ def check_images_rebuilt(ctx: Context, process: "Process") -> None:
     """Check this of every image that a process starts with."""
     steps = process.specification.steps
     for name, version in sorted({(step.image_name, step.image_version) for step in steps}):
-        check_rebuilt(ctx, process, usable_image(ctx, name, version))
+        check_rebuilt(ctx, process, image_record(ctx, name, version).image)
 
 
 def usable_image(ctx: Context, name: str, version: str) -> Image:

@@ -170,7 +170,7 @@ class ProcessQueries(LedgerContract):
             agreed.model_access,
             agreed.model_licence,
             agreed.change_quota,
-            ProcessProgress(ctx, process, found.plan).present(),
+            ProcessProgress(ctx, process, found.plan).entitled(),
         )
 
 

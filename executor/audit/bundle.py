@@ -1,7 +1,8 @@
 """An export of a channel as one tar file, in exactly one form, so that no bit of it is without meaning.
 
     manifest.json             format, version, channel, process, height and the hash of the first block
-    blocks/0000000000.block   every block from the first on, as a peer serves it
+    blocks/0000000000.block   every block from the first on, as a peer serves it; or from the height of a
+                              checkpoint on, which the manifest then names as `first`
     configuration.pb          the configuration in force at the end (common.Config)
     certificates/ORG-N.pem    the organisations' root and intermediate authorities, for people who look
 
@@ -45,6 +46,8 @@ class Manifest:
     process: str
     height: int
     genesis: str
+    first: int = 0
+    """The number of its first block: the height of the checkpoint that it goes on from, if it does."""
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -54,7 +57,7 @@ class Manifest:
         except AttestreeError as error:
             raise BundleError("BUNDLE_FORMAT", f"{MANIFEST}: {error.cause}") from error
         names = {"format", "version", "channel", "process", "height", "genesis"}
-        if not isinstance(found, dict) or found.keys() != names or found["format"] != FORMAT:
+        if not isinstance(found, dict) or found.keys() - {"first"} != names or found["format"] != FORMAT:
             raise BundleError("BUNDLE_FORMAT", f"{MANIFEST} is not that of an export")
         if found["version"] != VERSION or type(found["version"]) is not int:
             raise BundleError(
@@ -63,14 +66,20 @@ class Manifest:
         height = found["height"]
         if type(height) is not int or not 1 <= height <= MAX_BLOCKS:
             raise BundleError("BUNDLE_FORMAT", f"{MANIFEST} names no height")
+        first = found.get("first", 0)
+        if type(first) is not int or not ("first" in found) <= first < height:
+            raise BundleError("BUNDLE_FORMAT", f"{MANIFEST} names no first block")
         texts = [found["channel"], found["process"], found["genesis"]]
         if not all(type(text) is str and len(text) <= 256 for text in texts):
             raise BundleError("BUNDLE_FORMAT", f"{MANIFEST} holds something else than names")
-        return cls(texts[0], texts[1], height, texts[2])
+        return cls(texts[0], texts[1], height, texts[2], first)
 
     def to_bytes(self) -> bytes:
         """Return the one form."""
-        return encode({"format": FORMAT, "version": VERSION, **asdict(self)})
+        fields = asdict(self)
+        if not self.first:
+            del fields["first"]
+        return encode({"format": FORMAT, "version": VERSION, **fields})
 
 
 def block_name(number: int) -> str:

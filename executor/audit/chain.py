@@ -23,10 +23,11 @@ from executor.audit.fabric.form import Form, InvalidError, Signed, Verdict
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, configtx, parse
 from executor.audit.fabric.rwset import NamespaceSet
-from executor.audit.fabric.transaction import Transaction, check_config_creator
+from executor.audit.fabric.transaction import Transaction, check_config_creator, tx_id_of
 from executor.audit.fabric.validation import Judged, Validator
 from executor.audit.fabric.view import View
 from executor.audit.findings import Findings
+from executor.audit.rules import Rules
 from executor.audit.verdicts import report_verdict
 
 SENTENCES = {
@@ -82,7 +83,9 @@ class Chain:
     orderers: Counter[str] = field(default_factory=Counter)
     """How many blocks each orderer organisation signed."""
     endorsed_by: Counter[int] = field(default_factory=Counter)
-    """How many transactions so many organisations endorsed."""
+    """How many transactions so many organisations endorsed, by those whom the policies ask for."""
+    rules: Rules = field(default_factory=Rules)
+    """Whose signatures counted, block by block."""
     _configuration: Configuration | None = None
     _config_block: int = 0
     _view: View | None = None
@@ -174,6 +177,13 @@ class Chain:
         config = parse(configtx.Config, resumed.configuration)
         self._configuration = Configuration(resumed.marks.channel, config)
         self._config_block = resumed.marks.config_block
+        self._begin_rules()
+
+    def _begin_rules(self) -> None:
+        validator = self.validator
+        self.rules = Rules()
+        definitions = validator.endorsements.definitions
+        self.rules.begin(max(self.height - 1, 0), self.configuration, validator.state, definitions)
 
     def _resume(self, block: Block, resumed: Resumed) -> None:
         """Take up what an earlier run verified, if this is the chain that it saw."""
@@ -193,6 +203,9 @@ class Chain:
             raise MalformedError("the first block holds no configuration")
         self.genesis = block.hash
         self._configuration = Configuration.from_envelope(envelope)
+        if self.resumed is None:
+            self.validator.remember(block)
+            self._begin_rules()
         check = self.findings.check
         if self.anchor.genesis is not None:
             same = block.hash == self.anchor.genesis
@@ -248,7 +261,7 @@ class Chain:
         envelope = block.config_envelope()
         if envelope is not None:
             self._check_configuration(envelope, number)
-            judged = [Judged(0, "", Verdict.VALID, counts=True)]
+            judged = [Judged(0, tx_id_of(block.data[0]), Verdict.VALID, counts=True)]
         else:
             judged = self.validator.judge(block, self.configuration)
         updates = self.validator.settle(number, judged, block.flags)
@@ -256,6 +269,8 @@ class Chain:
         for item in judged:
             yield from self._compare(block, item)
         self.validator.apply(number, found, updates)
+        definitions = self.validator.endorsements.definitions
+        self.rules.take(number, updates, self.configuration, definitions)
         self._check_commit_hash(block, number)
 
     def _check_configuration(self, envelope: object, number: int) -> None:
@@ -265,6 +280,8 @@ class Chain:
             check_config_creator(envelope, self.configuration)
             self._configuration = self.configuration.check_update(envelope)
             self._config_block = number
+            definitions = self.validator.endorsements.definitions
+            self.rules.reconfigure(number, self._configuration, definitions)
         except (UnauthorisedError, UntrustedError, MalformedError, InvalidError) as error:
             self.findings.fail("configuration", str(error), where)
 
@@ -283,8 +300,7 @@ class Chain:
         self.findings.count("endorsements", len(item.transaction.endorsers))
         self.signatures += 1 + len(item.transaction.endorsers)
         if item.counts:
-            organisations = {found.organisation.msp_id for found in item.transaction.endorsers}
-            self.endorsed_by[len(organisations)] += 1
+            self.endorsed_by[len(item.transaction.endorsed_by)] += 1
             yield Committed(position, item.transaction)
 
     def _check_commit_hash(self, block: Block, number: int) -> None:

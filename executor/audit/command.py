@@ -11,7 +11,6 @@ from executor.audit import errors as _errors  # noqa: F401 - defines the codes t
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.errors import BundleError
-from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.configuration import RootSet
 from executor.audit.files import read_roots, read_statement, verify_file, write_text
 from executor.audit.proof.command import proof
@@ -36,11 +35,18 @@ for command in (*COMMANDS, proof, watch):
 
 @audit.command("export")
 @click.option("--process", required=True, help="The process that the export is about.")
+@click.option(
+    "--from-height",
+    "first",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Leave out the blocks before it, for somebody with a checkpoint of just this height. [default: 0]",
+)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @caller_options("auditor")
 @json_option
 @reported
-def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
+def export(process: str, first: int, out: Path, caller: Caller, as_json: bool) -> None:
     """Write every block of the channel to one file, with the configuration and the certificates.
 
     Hand the hash of the first block (`genesis`) to whoever verifies the file, by another way than the file.
@@ -49,7 +55,7 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
 
     with caller.ledger() as ledger:
         ledger.orchestration.get(process)
-        made = export_channel(ledger.transport, process, out)
+        made = export_channel(ledger.transport, process, out, first=first)
     shown = {"file": str(made.file), "genesis": made.genesis, "blocks": made.blocks, "bytes": made.bytes}
     text = f"{made.blocks} blocks in {made.file}\ngenesis {made.genesis}"
     answer(shown, lambda: text, as_json=as_json)
@@ -61,7 +67,7 @@ def export(process: str, out: Path, caller: Caller, as_json: bool) -> None:
 @click.option(
     "--roots",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A directory with the organisations' root certificates, known from elsewhere.",
+    help="A directory with each organisation's root certificates as MSPID-N.pem, known from elsewhere.",
 )
 @click.option(
     "--statements",
@@ -129,11 +135,7 @@ def anchor_of(genesis: str | None, roots: Path | None) -> Anchor:
     if genesis is None and roots is None:
         raise UsageError("AUDIT_ANCHOR", "an export cannot vouch for itself")
     known = None if genesis is None else parse_anchor(genesis)
-    return Anchor(known, None if roots is None else _root_set(roots))
-
-
-def _root_set(folder: Path) -> RootSet:
-    return RootSet(frozenset(map(fingerprint, read_roots(folder))))
+    return Anchor(known, None if roots is None else RootSet.of(read_roots(roots)))
 
 
 def _end_unread(error: AttestreeError, as_json: bool) -> NoReturn:

@@ -137,8 +137,7 @@ class Dossier:
             return
         found = view.committed.transaction
         by = f"{found.creator.name[:64]} of {found.creator.organisation.msp_id}"
-        endorsers = sorted({endorser.organisation.msp_id for endorser in found.endorsers})
-        self.events.append(Happened(view.committed.position, found.tx_id, by, tuple(endorsers), sentence))
+        self.events.append(Happened(view.committed.position, found.tx_id, by, found.endorsed_by, sentence))
         # Of a process, what its own record says: each of its tasks has digests of its own.
         if not of_process or item.key.kind == "process":
             self.facts.update(facts_of(item))

@@ -27,13 +27,17 @@ class Exported:
     bytes: int
 
 
-def export_channel(transport: Transport, process: str, out: Path, height: int | None = None) -> Exported:
-    """Write the channel from its first block on; nothing is left behind where it fails."""
+def export_channel(
+    transport: Transport, process: str, out: Path, height: int | None = None, first: int = 0
+) -> Exported:
+    """Write the channel from its first block on, or from a later one; nothing is left where it fails."""
     total = transport.chain_info().height if height is None else height
+    if first >= total:
+        raise UsageError("AUDIT_HEIGHT", f"the channel has {total} blocks, and none from {first} on")
     unfinished = out.with_name(out.name + ".part")
     try:
         with unfinished.open("wb") as file:
-            genesis = _write(transport, process, BundleWriter(file), total)
+            genesis = _write(transport, process, BundleWriter(file), total, first)
             size = file.tell()
         unfinished.replace(out)
     except MalformedError as error:
@@ -42,7 +46,7 @@ def export_channel(transport: Transport, process: str, out: Path, height: int | 
         raise UsageError("AUDIT_FILE", f"{out} cannot be written: {error.strerror}") from error
     finally:
         unfinished.unlink(missing_ok=True)
-    return Exported(out, genesis, total, size)
+    return Exported(out, genesis, total - first, size)
 
 
 def make_statement(caller: Caller) -> Statement:
@@ -67,18 +71,19 @@ def make_statement(caller: Caller) -> Statement:
     return replace(said, signature=signer.sign(said.signed).hex())
 
 
-def _write(transport: Transport, process: str, writer: BundleWriter, total: int) -> str:
-    raw = transport.block(0)
-    block, configuration = first_configuration(raw)
+def _write(transport: Transport, process: str, writer: BundleWriter, total: int, first: int) -> str:
+    block, configuration = first_configuration(transport.block(0))
     genesis = f"sha256:{block.hash.hex()}"
-    writer.add(MANIFEST, Manifest(configuration.channel, process, total, genesis).to_bytes())
-    writer.add(block_name(0), raw)
-    for number in range(1, total):
+    writer.add(MANIFEST, Manifest(configuration.channel, process, total, genesis, first).to_bytes())
+    for number in range(first, total):
         raw = transport.block(number)
         writer.add(block_name(number), raw)
-        envelope = Block.from_bytes(raw).config_envelope()
-        if envelope is not None:
-            configuration = Configuration.from_envelope(envelope)
+        block = Block.from_bytes(raw)
+    if block.number and block.last_config:
+        envelope = Block.from_bytes(transport.block(block.last_config)).config_envelope()
+        if envelope is None:
+            raise MalformedError("a block names another one as configuration that holds none")
+        configuration = Configuration.from_envelope(envelope)
     for name, content in copies_of(configuration):
         writer.add(name, content)
     writer.close()

@@ -2,6 +2,7 @@
 
 from executor.audit.chain import Chain
 from executor.audit.fabric.orderers import Ordering
+from executor.audit.rules import Rules
 
 ALWAYS = (
     "That a task really ran in its container: whoever holds a node's key and its host can sign trees made"
@@ -16,12 +17,7 @@ def not_proven(chain: Chain) -> list[str]:
     """Return the sentences that hold for a channel as it is configured."""
     configuration = chain.configuration
     found = [_orderers(configuration.ordering)]
-    members = len(configuration.application)
-    needed = members // 2 + 1
-    found.append(
-        f"That chaincode ran as written where it was endorsed: {needed} of {members} organisations together"
-        " could endorse anything. What this audit computes again does not rest on their word."
-    )
+    found.append(_endorsers(chain.rules, len(configuration.application)))
     if chain.anchor.genesis is None:
         found.append(
             "That this is the channel you mean: roots alone were given, and one organisation of them could"
@@ -32,6 +28,20 @@ def not_proven(chain: Chain) -> list[str]:
         " other organisations (`executor audit attest`)."
     )
     return [*found, *ALWAYS]
+
+
+def _endorsers(rules: Rules, members: int) -> str:
+    """Say how few organisations could have endorsed anything, by the weakest policies that were in force."""
+    weakest, parts = rules.weakest, list[str]()
+    for kind in ("chaincodes", "keys", "collections"):
+        found = weakest.get(kind)
+        if found is not None and (not parts or found.organisations < weakest["chaincodes"].organisations):
+            parts.append(f"{found.organisations} of {members} for {found.what} from block {found.block} on")
+    together = f"by the weakest policies in force, {'; '.join(parts)}" if parts else "nobody defined any"
+    return (
+        f"That chaincode ran as written where it was endorsed: {together}. So many organisations together"
+        " could endorse anything there. What this audit computes again does not rest on their word."
+    )
 
 
 def block_signatures(ordering: Ordering) -> str:

@@ -57,9 +57,9 @@ class Report:
         found = [(claim.holds, show_claim(claim)[2:]) for claim in self.claims]
         members = len(chain.chain.configuration.application)
         if self.dossier.events:
-            needed = members // 2 + 1
+            needed = chain.chain.rules.fewest or 0
             least = min(len(event.endorsed_by) for event in self.dossier.events)
-            line = f"endorsed by at least {least} of {members} organisations, where {needed} must"
+            line = f"endorsed by at least {least} of {members} organisations, where at least {needed} had to"
             found.append((least >= needed, line))
         whole = f"the whole channel: {chain.chain.height} blocks, {chain.chain.signatures} signatures"
         wrong = f"; {len(chain.failures)} things are wrong in it" if chain.failures else ""
@@ -93,6 +93,7 @@ class Report:
             "events": [event.to_dict() for event in self.dossier.events],
             "failures": [failure.to_dict() for failure in self.failures],
             "challenges": [challenges.to_dict(found) for found in self.challenges],
+            "rules": self.verification.chain.rules.to_dict(),
             "not_proven": self.not_proven,
         }
 
@@ -107,6 +108,8 @@ class Report:
         parts += challenges.lines(self.challenges)
         parts += ["", "What happened, in the order of the blocks:"]
         parts += [f"{event.position}: {event.sentence} ({event.by})" for event in self.dossier.events]
+        parts += ["", "Whose signatures count, as it changed:"]
+        parts += map(str, self.verification.chain.rules.changes)
         parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in self.not_proven)]
         return "\n".join([*parts, "", "verified" if self.verified else "NOT VERIFIED"])
 
@@ -127,6 +130,7 @@ class Report:
             for event in self.dossier.events
         )
         doubted = "".join(f"<li>{escape(line)}</li>" for line in challenges.lines(self.challenges)[2:])
+        rules = "".join(f"<li>{escape(str(found))}</li>" for found in self.verification.chain.rules.changes)
         limits = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.not_proven)
         verdict = "verified" if self.verified else "NOT VERIFIED"
         return (
@@ -136,7 +140,8 @@ class Report:
             f"{f'<h2>Challenges</h2><ul>{doubted}</ul>' if doubted else ''}"
             f"<h2>Facts</h2><table>{facts}</table><h2>What happened, in the order of the blocks</h2><table>"
             "<tr><th>block</th><th>transaction</th><th>what</th><th>by</th><th>endorsed by</th></tr>"
-            f"{events}</table><h2>What this does not prove</h2><ul>{limits}</ul></body></html>\n"
+            f"{events}</table><h2>Whose signatures count, as it changed</h2><ul>{rules}</ul>"
+            f"<h2>What this does not prove</h2><ul>{limits}</ul></body></html>\n"
         )
 
 

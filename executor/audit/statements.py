@@ -99,26 +99,40 @@ class Seen:
 
 
 def compare(
-    findings: Findings, configuration: Configuration, said: Iterable[Statement], seen: dict[int, Seen]
-) -> None:
-    """Compare statements with the chain of an export, and with each other beyond its end."""
+    findings: Findings,
+    configuration: Configuration,
+    said: Iterable[Statement],
+    seen: dict[int, Seen],
+    height: int,
+) -> list[str]:
+    """Compare statements with the chain of an export, and with each other beyond its end.
+
+    Those that no block of the export could be compared with are returned in words: nothing holds for them.
+    """
     beyond: dict[int, Statement] = {}
+    not_compared: list[str] = []
     for statement in said:
         where = f"{statement.organisation} at height {statement.height}"
         refusal = statement.refusal(configuration)
-        what = f"nobody of {statement.organisation} said so: {refusal}"
-        findings.check("statements", not refusal, what, where)
         if refusal:
+            what = f"nobody of {statement.organisation} said so: {refusal}"
+            findings.fail("statements", what, where)
             continue
         known = seen.get(statement.height)
         if known is None:
             other = beyond.setdefault(statement.height, statement)
-            same = (other.block_hash, other.commit_hash) == (statement.block_hash, statement.commit_hash)
-            what = f"{other.organisation} and {statement.organisation} have two chains or two states"
-            findings.check("statements", same, what, where)
+            if (other.block_hash, other.commit_hash) != (statement.block_hash, statement.commit_hash):
+                what = f"{other.organisation} and {statement.organisation} have two chains or two states"
+                findings.fail("statements", what, where)
+            not_compared.append(
+                f"That {statement.organisation} has the same chain: its statement is of height"
+                f" {statement.height}, the blocks at hand are of {height}, and it was not compared with them."
+            )
             continue
+        findings.count("statements")
         chain = statement.block_hash == known.block_hash
         findings.check("statements", chain, f"{statement.organisation} has another chain", where)
         state = known.commit_hash in (None, statement.commit_hash)
         what = f"the peer of {statement.organisation} has another state"
         findings.check("statements", state or not chain, what, where)
+    return not_compared

@@ -21,6 +21,8 @@ def show_verification(found: Verification) -> str:
     if found.failures or failures:
         parts += ["", "Not as it should be:", *map(show_failure, (*found.failures, *failures))]
     parts += challenges.lines(found.challenges)
+    if chain.rules.changes:
+        parts += ["", "Whose signatures count, as it changed:", *map(str, chain.rules.changes)]
     parts += ["", "What this does not prove:", *(f"- {sentence}" for sentence in found.not_proven)]
     if found.checkpoint is not None:
         parts += ["", f"checkpoint at height {chain.height}: {found.checkpoint}"]

@@ -21,14 +21,17 @@ from executor.audit.errors import BundleError
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.configuration import Configuration
 from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.state import Key
 from executor.audit.findings import Claim, Failure, Findings
 from executor.audit.limits import not_proven
 from executor.audit.replay import replay
 from executor.audit.replay.challenges import standing_challenges
 from executor.audit.replay.replay import Replay
-from executor.audit.replay.view import View, Written
+from executor.audit.replay.view import KINDS, View, Written
 from executor.audit.statements import Seen, Statement
 from protocol.digest import Digest
+from protocol.errors import AttestreeError
+from protocol.ledger import keys
 from protocol.ledger.challenges import ChallengeEvidence
 
 SENTENCES = {
@@ -89,6 +92,7 @@ class Verification:
             "block_hash": self.chain.last_hash.hex(),
             "commit_hash": self.chain.validator.commit_hash.hex(),
             "consensus": self.chain.configuration.ordering.to_dict(),
+            "rules": self.chain.rules.to_dict(),
             "claims": [claim.to_dict() for claim in (*self.claims, *claims)],
             "not_proven": self.not_proven,
             "failures": [failure.to_dict() for failure in (*self.failures, *failures)],
@@ -117,12 +121,14 @@ def verify_bundle(
     replayed = Replay(findings, chain.validator.state, observers)
     if resume is not None:
         _resume(chain, replayed, resume)
+    if manifest.first:
+        _go_on(chain, manifest.first)
     copies: dict[str, bytes] = {}
     heights, seen = {statement.height for statement in said}, dict[int, Seen]()
     before = gc.get_threshold()
     gc.set_threshold(RARELY, *before[1:])
     try:
-        for raws in _blocks(members, manifest.height):
+        for raws in _blocks(members, manifest.first, manifest.height):
             for block in chain.take_ahead(raws, replayed.foresee):
                 for committed in block:
                     replayed.take(committed)
@@ -133,7 +139,7 @@ def verify_bundle(
             _need_order(name, copies)
             copies[name] = content
         if chain.height != manifest.height:
-            raise BundleError("BUNDLE_BLOCKS", f"it has {chain.height} blocks of {manifest.height}")
+            raise BundleError("BUNDLE_BLOCKS", f"it ends at height {chain.height}, not {manifest.height}")
         if chain.resumed is not None and chain.height < chain.resumed.marks.height:
             known = chain.resumed.marks.height
             raise BundleError("CHECKPOINT_AHEAD", f"it has {chain.height} blocks, and {known} were verified")
@@ -142,14 +148,15 @@ def verify_bundle(
     finally:
         gc.set_threshold(*before)
     _check_copies(findings, manifest, chain, copies)
-    statements.compare(findings, chain.configuration, said, seen)
+    not_compared = statements.compare(findings, chain.configuration, said, seen, chain.height)
     found = standing_challenges(chain.validator.state)
     written = None
     if checkpoint is not None and findings.verified:
         config = chain.configuration.config.SerializeToString(deterministic=True)
         written = write_checkpoint(checkpoint, chain.marks, config, chain.validator, replayed.authors)
     chain.validator.state.close()
-    limits = [*([EARLIER] if chain.resumed is not None else []), *not_proven(chain), *replay.NOT_REPLAYED]
+    resumed = [EARLIER] if chain.resumed is not None else []
+    limits = [*resumed, *not_compared, *not_proven(chain), *replay.NOT_REPLAYED]
     return Verification(
         findings.verified, findings.claims, findings.failures, limits, manifest, chain, found, written
     )
@@ -161,6 +168,19 @@ def _resume(chain: Chain, replayed: Replay, file: IO[bytes]) -> None:
     replayed.authors.update(chain.resumed.authors)
     if chain.anchor.genesis is None:
         chain.anchor = replace(chain.anchor, genesis=bytes.fromhex(chain.resumed.marks.genesis))
+
+
+def _go_on(chain: Chain, first: int) -> None:
+    """Stand where the export begins, if it is where an earlier run ended."""
+    if chain.resumed is None or chain.resumed.marks.height != first:
+        known = "none is given" if chain.resumed is None else f"this one is of {chain.resumed.marks.height}"
+        raise BundleError("BUNDLE_BEGINNING", f"it goes on from a checkpoint of height {first}, and {known}")
+    chain.go_on(chain.resumed)
+    same = chain.anchor.genesis == chain.genesis
+    chain.findings.check("anchor", same, "the checkpoint is of another channel", f"block {first}")
+    if chain.anchor.roots is not None:
+        foreign = ", ".join(chain.anchor.roots.missing(chain.configuration))
+        chain.findings.check("anchor", not foreign, f"other roots than known for {foreign}", f"block {first}")
 
 
 def _seen(chain: Chain) -> Seen:
@@ -192,10 +212,10 @@ def _manifest(members: Iterator[tuple[str, bytes]]) -> Manifest:
     return Manifest.from_bytes(content)
 
 
-def _blocks(members: Iterator[tuple[str, bytes]], height: int) -> Iterator[list[bytes]]:
+def _blocks(members: Iterator[tuple[str, bytes]], first: int, height: int) -> Iterator[list[bytes]]:
     """Iterate over the blocks, each in its place, some at a time: many small ones or a large one alone."""
     raws: list[bytes] = []
-    for number in range(height):
+    for number in range(first, height):
         name, raw = next(members, ("", b""))
         if not name:
             break
@@ -222,6 +242,17 @@ def _check_copies(findings: Findings, manifest: Manifest, chain: Chain, copies: 
     check("export", said, f"it says that it is of channel {manifest.channel[:64]!r}", MANIFEST)
     genesis = manifest.genesis == f"sha256:{chain.genesis.hex()}"
     check("export", genesis, "it names another first block", MANIFEST)
+    if manifest.process:
+        what = f"it is about process {manifest.process[:64]!r}, which is not on the ledger"
+        check("export", _has_process(chain, manifest.process), what, MANIFEST)
     for name in {**expected, **copies}:
         same = expected.get(name) == copies.get(name)
         check("export", same, "it is not what the blocks say", name)
+
+
+def _has_process(chain: Chain, name: str) -> bool:
+    try:
+        key = Key(KINDS["process"][0], "", keys.process(name))
+    except AttestreeError:
+        return False
+    return chain.validator.state.get(key) is not None

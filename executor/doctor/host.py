@@ -10,7 +10,7 @@ from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 
 from executor.doctor.finding import Finding
-from executor.engine import asking, engine, keeps_manifests
+from executor.engine import asking, describe, engine, keeps_manifests
 from executor.errors import EngineError, SandboxError
 from executor.network import ROOT
 from executor.sandbox.support import check_engine
@@ -63,8 +63,9 @@ def _engine() -> Finding:
         with closing(engine()) as client:
             with asking("say its version"):
                 found = str(client.version()["Version"])
-            store = "containerd's" if keeps_manifests(client) else "the classic"
-            check_engine(client)
+            described = describe(client)
+            store = "containerd's" if keeps_manifests(client, described) else "the classic"
+            check_engine(client, described=described)
     except (EngineError, SandboxError) as error:
         return Finding("docker engine", False, error.cause, error.remedy)
     return Finding("docker engine", True, f"{found}, images in {store} store")

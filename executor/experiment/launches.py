@@ -39,6 +39,18 @@ class Reports:
         names = self.nodes[0]["parts"] if self.nodes else {}
         return {name: sum(report["parts"][name] for report in self.nodes) / len(self.nodes) for name in names}
 
+    def parts_of(self, seconds: float, process: str | None = None) -> dict[str, float]:
+        """Where the time of launches went that took so long from first to last: the parts add up to it.
+
+        A node that is done before the last one has nothing left to do meanwhile; what is over beyond the
+        longest of all is the executors' start and end. With a process, so for the nodes of that one alone.
+        """
+        chosen = [report for report in self.nodes if process in (None, report["process"])]
+        parts = Reports(chosen).mean_parts()
+        longest = max((sum(report["parts"].values()) for report in self.nodes), default=0.0)
+        done = max(longest - sum(parts.values()), 0.0)
+        return {**parts, "done": done, "executor": max(seconds - longest, 0.0)}
+
 
 class Launches:
     """Executors at work; leaving the context ends them, as their operators would."""

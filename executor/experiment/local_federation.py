@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from executor.caller import Caller
 from executor.errors import TaskError
 from executor.experiment.launches import PROGRAM, Hear, Launches, Reports
+from executor.launch.places import places_of_host
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.follow import wait_until
 from executor.network import Network
 from executor.process.federation import load
+from executor.sandbox.profile import Limits
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
 from protocol.errors import StateError
@@ -77,12 +80,32 @@ class LocalFederation:
                 say(f"{agreed.process} is accepted by all and started")
         return agreed
 
-    def launch(self, process: str, data: str, hear: Hear) -> Reports:
-        """Have every organisation work for all its nodes until the process is complete."""
+    def agree_on_all(self, contents: Sequence[Mapping[str, Any]], say: Say) -> list[Specification]:
+        """Agree on several processes at once; in each, organisations accept one after the other.
+
+        Whoever accepts has read who did before, so that of several who accept at once all but one do so anew.
+        """
+        with ThreadPoolExecutor(len(contents), "agree") as pool:
+            return list(pool.map(lambda content: self.agree(content, say), contents))
+
+    def launch(self, processes: Sequence[str], data: str, hear: Hear) -> Reports:
+        """Have every organisation work for all its nodes until the processes are complete.
+
+        One executor of each organisation works for all of them, so that its places are never idle while
+        there is something to do in any.
+        """
+        first, *others = processes
+        more = [word for process in others for word in ("--process", process)]
+        options = ("--all-local", "--until-complete", "--data", data, "--tasks", str(self.tasks))
         with Launches(self.network, self.folder) as launches:
             for organisation in self.organisations:
-                launches.start(organisation, process, "--all-local", "--until-complete", "--data", data)
+                launches.start(organisation, first, *more, *options)
             return launches.wait(hear)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks each organisation's executor works at: they share the places of this one host."""
+        return max(1, places_of_host(Limits()) // len(self.organisations))
 
     def ledger(self, organisation: str, identity: str) -> Ledger:
         """Open the ledger as one of the organisation's identities."""

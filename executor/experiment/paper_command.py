@@ -1,5 +1,6 @@
 """`executor experiment paper --ledger`: the experiment on the network of this host, and what it prints."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from executor.errors import TaskError
@@ -61,6 +62,11 @@ def as_dict(run: LedgerRun) -> dict[str, object]:
         "seconds": round(run.ledger_seconds, 3),
         "simulator_seconds": round(run.seconds["simulator"], 3),
         "separate_seconds": round(run.separate_seconds, 3),
-        "parts": {name: round(seconds, 3) for name, seconds in run.parts.items()},
+        "parts": _rounded(run.parts),
+        "topology_parts": {name: _rounded(parts) for name, parts in run.topology_parts.items()},
         "besides": {name: round(run.seconds[name], 3) for name in besides},
     }
+
+
+def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(seconds, 3) for name, seconds in parts.items()}

@@ -1,7 +1,7 @@
 """The paper's experiment on the ledger: every task in a container, every result and model on the chain.
 
 1. The paper's split is written as one file per node of the network.
-2. For each topology the organisations agree on a process and run it to its end.
+2. For each topology the organisations agree on a process; they run all three side by side to their ends.
 3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
 4. Models are read from the chain, and measured as the paper does.
 
@@ -21,6 +21,7 @@ from executor.experiment.history import digest_of
 from executor.experiment.launches import Reports
 from executor.experiment.local_federation import LocalFederation
 from executor.launch.log import Event, LogEntry
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
 from executor.network import Network
 from experiments import paper
@@ -75,6 +76,8 @@ class LedgerRun:
     seconds: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
     """Where the time on the ledger went: agreement, and each part of a launch in the mean of all nodes."""
+    topology_parts: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The same of the nodes of one topology; all of them share the host."""
     fit_seconds: float = 0.0
     """How much of the simulator's time was FIT, which it does once for all topologies."""
 
@@ -101,12 +104,11 @@ class LedgerRun:
         return self.seconds["simulator"] + (len(paper.TOPOLOGIES) - 1) * self.fit_seconds
 
     def launched(self, reports: Reports, seconds: float) -> None:
-        """Add what launches did, and where their time went; the rest is the executors' start and end."""
-        self.tasks += len(reports.tasks)
-        parts = reports.mean_parts()
-        parts["executor"] = max(seconds - sum(parts.values()), 0.0)
-        for name, spent in parts.items():
-            self.parts[name] = self.parts.get(name, 0.0) + spent
+        """Take in what launches did and where their time went, of all nodes and by topology."""
+        self.tasks = len(reports.tasks)
+        self.parts = reports.parts_of(seconds)
+        for topology, process in self.processes.items():
+            self.topology_parts[topology] = reports.parts_of(seconds, process)
 
     def result(self) -> paper.PaperResult:
         """Return the runs as the experiment in memory has them, to be judged and shown alike."""
@@ -141,11 +143,10 @@ class PaperOnLedger:
         ]
         with result.timed("image"):
             image = self.federation.publish(LEARNER)
-        for case in cases:
-            with result.timed("agree"):
-                agreed = self.federation.agree(self.file(case, image), self.say)
-            result.processes[case.topology] = agreed.process
-            self.launch(result, case, agreed.process)
+        with result.timed("agree"):
+            agreed = self.federation.agree_on_all([self.file(case, image) for case in cases], self.say)
+        result.processes = {case.topology: each.process for case, each in zip(cases, agreed, strict=True)}
+        self.launch(result)
         result.parts["agree"] = result.seconds["agree"]
         with result.timed("simulator"):
             began = time.monotonic()
@@ -159,25 +160,22 @@ class PaperOnLedger:
             result.audited = self.federation.audit(result.processes[cases[-1].topology])
         return result
 
-    def launch(self, result: LedgerRun, case: Case, process: str) -> None:
-        """Have every node do its tasks of one topology, and say of each that it is done."""
+    def launch(self, result: LedgerRun) -> None:
+        """Have every node do its tasks of all topologies, and say of each that it is done."""
+        topologies = {process: topology for topology, process in result.processes.items()}
         with self.federation.ledger(self.federation.organisations[0], "auditor") as ledger:
-            nodes = ledger.orchestration.status(process).nodes
-        done = sum(0 if entry.completed is None else entry.completed + 1 for entry in nodes)
-        total = len(self.owners) * case.iterations
+            done = {process: _done(ledger, process) for process in topologies}
+        total = len(self.owners) * self.instance.iterations
 
         def hear(entry: LogEntry) -> None:
-            nonlocal done
-            if entry.process == process and entry.event is Event.TASK_DONE:
-                done += 1
-                took = f"{entry.seconds or 0:.1f} s"
-                self.say(
-                    f"{case.topology}: {entry.node} iteration {entry.iteration} in {took}, {done} of {total}"
-                )
+            if entry.process in topologies and entry.event is Event.TASK_DONE:
+                done[entry.process] += 1
+                place = f"{topologies[entry.process]}: {entry.node} iteration {entry.iteration}"
+                self.say(f"{place} in {entry.seconds or 0:.1f} s, {done[entry.process]} of {total}")
 
         began = time.monotonic()
         with result.timed("launch"):
-            reports = self.federation.launch(process, f"{self.data}/{{node}}.csv", hear)
+            reports = self.federation.launch([*topologies], f"{self.data}/{{node}}.csv", hear)
         result.launched(reports, time.monotonic() - began)
 
     def file(self, case: Case, image: str) -> dict[str, Any]:
@@ -217,6 +215,12 @@ class PaperOnLedger:
     def _model(self, process: str, node: str) -> Ensemble:
         with self.federation.ledger(self.owners[node], node) as ledger:
             return fetch(ledger, process, node).ensemble
+
+
+def _done(ledger: Ledger, process: str) -> int:
+    """Return how many tasks of a process are on the ledger."""
+    nodes = ledger.orchestration.status(process).nodes
+    return sum(0 if entry.completed is None else entry.completed + 1 for entry in nodes)
 
 
 def owners(network: Network, count: int) -> dict[str, str]:

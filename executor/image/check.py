@@ -5,12 +5,13 @@ which is the digest of the configuration and with it of every layer. Tags decide
 does what an engine or a registry says of itself: where a pull fails, the bytes served are fetched and hashed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from docker import DockerClient
 from docker.errors import APIError
 
-from executor.engine import asking, keeps_manifests
+from executor.engine import asking, describe, keeps_manifests
 from executor.errors import EngineError, IntegrityError
 from executor.image.comparison import evidence_of
 from executor.image.local import LocalImage, inspect
@@ -25,14 +26,17 @@ def obtain(
     registered: Image,
     say: Callable[[str], None] | None = None,
     network: Network | None = None,
+    described: Mapping[str, Any] | None = None,
 ) -> LocalImage:
     """Return the registered image, which the engine then has; raise if it cannot be obtained.
 
     An image that the engine knows by both digests is taken as it is. Otherwise it is pulled by the digest of
-    its manifest. Where no registry serves it, a local image does if its id is the ledger's.
+    its manifest. Where no registry serves it, a local image does if its id is the ledger's. The engine is
+    asked about itself once, unless what it said for the plan that is being made is given.
     """
-    check_kinds(client, registered)
-    store = store_of(client, registered, network)
+    described = describe(client) if described is None else described
+    check_kinds(client, registered, described)
+    store = store_of(client, registered, network, described)
     found = store.pulled()
     if found is not None:
         return found
@@ -51,10 +55,16 @@ def obtain(
     return found
 
 
-def check_local(client: DockerClient, registered: Image, network: Network | None = None) -> LocalImage:
+def check_local(
+    client: DockerClient,
+    registered: Image,
+    network: Network | None = None,
+    described: Mapping[str, Any] | None = None,
+) -> LocalImage:
     """Return the registered image if the engine has it already; nothing is pulled."""
-    check_kinds(client, registered)
-    store = store_of(client, registered, network)
+    described = describe(client) if described is None else described
+    check_kinds(client, registered, described)
+    store = store_of(client, registered, network, described)
     found = store.pulled() or store.copy()
     if found is None:
         raise EngineError(
@@ -63,11 +73,13 @@ def check_local(client: DockerClient, registered: Image, network: Network | None
     return found
 
 
-def check_kinds(client: DockerClient, registered: Image) -> None:
+def check_kinds(client: DockerClient, registered: Image, described: Mapping[str, Any]) -> None:
     """Refuse a version whose two digests cannot be what the ledger has them as: equal, or swapped."""
     if registered.manifest_digest == registered.image_id:
         raise _misregistered(registered, "its manifest digest and its image id are one and the same")
-    if inspect(client, str(registered.manifest_digest)) is not None and not keeps_manifests(client):
+    if keeps_manifests(client, described):
+        return  # there an image is called by the digest of its manifest
+    if inspect(client, str(registered.manifest_digest)) is not None:
         raise _misregistered(registered, "its manifest digest is the id of an image", swapped=True)
 
 

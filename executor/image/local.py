@@ -7,9 +7,9 @@ image, and recorded by the id.
 """
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from docker import DockerClient
@@ -28,6 +28,8 @@ class LocalImage:
 
     image_id: Digest
     called: Digest
+    configured: Mapping[str, Any] | None = field(default=None, compare=False)
+    """What the engine said of its configuration when it was compared; None if it was not asked."""
 
 
 class LocalImages:

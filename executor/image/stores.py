@@ -11,8 +11,9 @@ by the digest of its manifest, and there
 A copy that was loaded from a file has a manifest of its own there; its bytes are checked in the same way.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from docker import DockerClient
 
@@ -38,9 +39,14 @@ class Store(Protocol):
         """Return a copy that came from elsewhere than the registry, if its id is the ledger's."""
 
 
-def store_of(client: DockerClient, registered: Image, network: Network | None) -> Store:
+def store_of(
+    client: DockerClient,
+    registered: Image,
+    network: Network | None,
+    described: Mapping[str, Any] | None = None,
+) -> Store:
     """Choose by what the engine says of its storage."""
-    if not keeps_manifests(client):
+    if not keeps_manifests(client, described):
         return ClassicStore(client, registered)
     return ManifestStore(client, registered, registry_of(registered, network))
 
@@ -64,14 +70,15 @@ class ClassicStore:
         if found is None:
             return None
         check_image(Digest.parse(found["Id"]), self.registered.image_id, evidence_of(self.registered))
-        return self._by_id()
+        return self._by_id(found)
 
     def copy(self) -> LocalImage | None:
         """Take any image with the ledger's id, whatever its tags."""
-        return None if inspect(self.client, str(self.registered.image_id)) is None else self._by_id()
+        found = inspect(self.client, str(self.registered.image_id))
+        return None if found is None else self._by_id(found)
 
-    def _by_id(self) -> LocalImage:
-        return LocalImage(self.registered.image_id, self.registered.image_id)
+    def _by_id(self, found: Mapping[str, Any]) -> LocalImage:
+        return LocalImage(self.registered.image_id, self.registered.image_id, found.get("Config") or {})
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class ManifestStore:
             return None
         check_image(Digest.parse(found["Id"]), digest, evidence_of(self.registered))
         self._check_configuration(self._served() or given_back(self.client, digest))
-        return LocalImage(self.registered.image_id, digest)
+        return LocalImage(self.registered.image_id, digest, found.get("Config") or {})
 
     def copy(self) -> LocalImage | None:
         """Look at the images of the registered name; each is read and hashed."""

@@ -15,7 +15,7 @@ from executor.exits import OK, exit_code, gravest, json_option, reported
 from executor.launch.account import Account
 from executor.launch.log import Event, LaunchLog, LogEntry
 from executor.launch.node_report import NodeReport
-from executor.launch.nodes import account_for, launch_nodes, plan_node
+from executor.launch.nodes import NodeLaunch, account_for, launch_nodes, plan_node
 from executor.launch.places import Places, places_of_host
 from executor.launch.plan import TaskPlan
 from executor.launch.serve import check_alone, serve
@@ -33,7 +33,7 @@ THE_NODE = "the node"
 
 
 @click.command()
-@click.option("--process", help="The process to work for.")
+@click.option("--process", multiple=True, help="The process to work for; several are side by side.")
 @click.option("--follow", is_flag=True, help="Work for every process that was accepted, until stopped.")
 @click.option(
     "--node", help="The node to work for. [default: the identity's, or the organisation's only one]"
@@ -56,7 +56,7 @@ THE_NODE = "the node"
 @click.option(
     "--tasks",
     type=click.IntRange(1),
-    help="Tasks at work side by side. [default: all nodes; with --follow as memory and cores allow]",
+    help="Tasks at work side by side. [default: as this host's memory and cores allow]",
 )
 @click.option(
     "--runtime", default="", help="The engine's runtime, runsc for example. [default: the engine's]"
@@ -68,7 +68,7 @@ THE_NODE = "the node"
 def launch(  # noqa: PLR0917 - one per option
     caller: Caller,
     as_json: bool,
-    process: str | None,
+    process: tuple[str, ...],
     follow: bool,
     node: str | None,
     all_local: bool,
@@ -93,38 +93,46 @@ def launch(  # noqa: PLR0917 - one per option
     service; --json then prints one line for each event. See docs/service.md.
     """
     limits = Limits(memory_bytes=memory * MIB, cpus=cpus)
+    places = Places(tasks or places_of_host(limits))
     if follow:
         named = label if label != DEFAULT_LABEL else None
         check_alone(process, node, all_local, iterations, until_complete, data, named, drop, dry_run)
-        places = Places(tasks or places_of_host(limits))
         serve(caller, engine(), LaunchSettings("", None, None, limits, timeout, runtime, places), as_json)
         return
-    if process is None:
+    if not process:
         raise UsageError("LAUNCH_OPTIONS", "neither --process nor --follow is given", case="neither")
     if iterations is not None and until_complete:
         raise UsageError("LAUNCH_OPTIONS", "--iterations and --until-complete exclude each other")
+    # Each names a directory, too, so create nothing for an invalid name.
+    processes: list[str] = [parse_process(name) for name in dict.fromkeys(process)]
     settings = LaunchSettings(
-        parse_process(process),  # names a directory too, so create nothing for an invalid name
+        "",
         None if until_complete else iterations or 1,
         None if data is None else DataSource(data, label, drop),
         limits,
         timeout,
         runtime,
-        Places(tasks),
+        places,
     )
     with StopSignals() as stop:
-        nodes = _nodes(caller, process, node, all_local)
+        work = [
+            (replace(settings, process=name), each)
+            for name in processes
+            for each in _nodes(caller, name, node, all_local)
+        ]
         client = engine()
         if dry_run:
-            plans = [plan_node(caller, client, settings, each) for each in nodes]
+            plans = [plan_node(caller, client, *each) for each in work]
             _print_plans([plan for plan in plans if plan is not None], as_json)
             return
         with Progress() as progress:
             log = LaunchLog(caller.network.state, caller.organisation)
-            account = Account(caller.organisation, process, partial(_tell, progress, log))
-            reports = launch_nodes(caller, client, settings, nodes, account, stop)
+            tell = partial(_tell, progress, log, len(processes) > 1)
+            accounts = {name: Account(caller.organisation, name, tell) for name in processes}
+            launches = [NodeLaunch(each, name, accounts[each.process]) for each, name in work]
+            reports = launch_nodes(caller, client, launches, stop)
         for report in reports:
-            account_for(report, account)
+            account_for(report, accounts[report.process])
     _finish(reports, as_json)
 
 
@@ -188,12 +196,16 @@ def _steps(plan: TaskPlan) -> list[str]:
     ]
 
 
-def _tell(progress: Progress, log: LaunchLog, entry: LogEntry) -> None:
-    """Keep what happens, and show each step of a node; how its launch ended is shown when all have."""
+def _tell(progress: Progress, log: LaunchLog, several: bool, entry: LogEntry) -> None:
+    """Keep what happens, and show each step of a node; how its launch ended is shown when all have.
+
+    With several processes each node is told by its process, too.
+    """
     log.write(entry)
     if entry.node is not None and entry.event in (Event.NODE_STEP, Event.TASK_DONE):
-        place = entry.node if entry.iteration is None else f"{entry.node} iteration {entry.iteration}"
-        progress.say(f"{place}: {entry.text}", entry.node)
+        row = f"{entry.process} {entry.node}" if several else entry.node
+        place = row if entry.iteration is None else f"{row} iteration {entry.iteration}"
+        progress.say(f"{place}: {entry.text}", row)
 
 
 def _finish(reports: list[NodeReport], as_json: bool) -> None:
@@ -211,30 +223,32 @@ def _finish(reports: list[NodeReport], as_json: bool) -> None:
 
 
 def _print_reports(reports: list[NodeReport]) -> None:
+    several = len({report.process for report in reports}) > 1
+    named = [(f"{report.process} {report.node}" if several else report.node, report) for report in reports]
     if any(report.tasks for report in reports):
-        echo(_summary_text(reports))
-    for report in reports:
+        echo(_summary_text(named))
+    for name, report in named:
         if report.finished is not None:
             echo(
-                f"{report.node}: model {report.finished['model']} is published;"
+                f"{name}: model {report.finished['model']} is published;"
                 f" the process is {report.finished['process']}"
             )
         elif report.left is not None:
             since = f"from iteration {report.left} on"
-            echo(f"{report.node}: takes no part {since}: its organisation let it leave")
+            echo(f"{name}: takes no part {since}: its organisation let it leave")
         elif not report.tasks and report.error is None:
-            echo(f"{report.node}: nothing was left to do")
+            echo(f"{name}: nothing was left to do")
         for error in report.failures:
-            echo(f"executor: {report.node}: {error}", err=True)
+            echo(f"executor: {name}: {error}", err=True)
 
 
-def _summary_text(reports: list[NodeReport]) -> str:
+def _summary_text(named: list[tuple[str, NodeReport]]) -> str:
     """Return a table of what the tasks came to."""
     columns = ("Node", "Iteration", "Created", "Taken", "Refused", "Ensemble", "Block", "Seconds", "Digest")
     rows = []
-    for report in reports:
+    for node, report in named:
         for summary in report.tasks:
             found = summary.to_dict()
-            counts = [str(found[name.lower()]) for name in columns[:7]]
-            rows.append((*counts, f"{summary.seconds:.1f}", summary.result.ensemble_digest.hex[:12]))
+            counts = [str(found[name.lower()]) for name in columns[1:7]]
+            rows.append((node, *counts, f"{summary.seconds:.1f}", summary.result.ensemble_digest.hex[:12]))
     return table("Tasks", columns, rows)

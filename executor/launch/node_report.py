@@ -25,6 +25,7 @@ class NodeReport:
     """What failed besides: that the error could not be recorded, for example."""
     parts: PartTimes = field(default_factory=PartTimes)
     """Where the time went, that of the tasks included."""
+    process: str = ""
 
     @property
     def failures(self) -> list[AttestreeError]:
@@ -35,7 +36,13 @@ class NodeReport:
         """Return the report as `--json` prints it."""
         tasks = [summary.to_dict() for summary in self.tasks]
         failed = None if self.error is None else _told(self.error)
-        found = {"node": self.node, "rounds": tasks, "finished": self.finished, "left": self.left}
+        found = {
+            "process": self.process,
+            "node": self.node,
+            "rounds": tasks,
+            "finished": self.finished,
+            "left": self.left,
+        }
         beside = [_told(error) for error in self.beside]
         return {**found, "error": failed, "beside": beside, "parts": self.parts.to_dict()}
 

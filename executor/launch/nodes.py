@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from docker import DockerClient
@@ -17,7 +17,7 @@ from executor.errors import IntegrityError, host_failed
 from executor.launch.account import Account
 from executor.launch.node_report import NodeReport
 from executor.launch.parts import Part, PartTimes
-from executor.launch.plan import NextTask, TaskPlan, find_next_task, make_plan
+from executor.launch.plan import NextTask, TaskPlan, find_following_task, find_next_task, make_plan
 from executor.launch.publish import finish
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession, own_labels, session_of
@@ -37,27 +37,32 @@ _AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
 """What the ledger says to a node that left while its task ran: the process may have ended since."""
 
 
-def launch_nodes(  # noqa: PLR0917
-    caller: Caller,
-    client: DockerClient,
-    settings: LaunchSettings,
-    nodes: list[str],
-    account: Account,
-    stop: StopSignals,
+@dataclass(frozen=True)
+class NodeLaunch:
+    """One node to work for in one process, and who is told of it."""
+
+    settings: LaunchSettings
+    node: str
+    account: Account
+
+
+def launch_nodes(
+    caller: Caller, client: DockerClient, launches: list[NodeLaunch], stop: StopSignals
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
     stopping = threading.Event()
-    with stop.noted(), ThreadPoolExecutor(len(nodes), thread_name_prefix="node") as pool:
+    with stop.noted(), ThreadPoolExecutor(len(launches), thread_name_prefix="node") as pool:
         asked = [
-            pool.submit(launch_node, caller, client, settings, node, account, stopping) for node in nodes
+            pool.submit(launch_node, caller, client, each.settings, each.node, each.account, stopping)
+            for each in launches
         ]
         # In short waits, since nothing wakes this thread: a handler only notes that it was called.
         while wait(asked, PULSE).not_done:
             if stop.asked:
                 stopping.set()
-                for node in nodes:
-                    kill_learner(caller, client, settings.process, node)
-        return [each.result() for each in asked]
+                for each in launches:
+                    kill_learner(caller, client, each.settings.process, each.node)
+        return [ended.result() for ended in asked]
 
 
 def kill_learner(caller: Caller, client: DockerClient, process: str, node: str) -> None:
@@ -76,7 +81,7 @@ def launch_node(  # noqa: PLR0917
     stopping: threading.Event,
 ) -> NodeReport:
     """Run a node's tasks until as many are done as were asked for, nothing is left, or one fails."""
-    report = NodeReport(node)
+    report = NodeReport(node, process=settings.process)
     try:
         with _session(caller, client, settings, node, stopping) as session:
             report.beside = session.beside
@@ -149,7 +154,7 @@ def _run(
         report.tasks.append(_run_one(session, settings, report, task, dataset, account))
         account.done(report.tasks[-1])
         with report.parts.timed(Part.READING):
-            task = find_next_task(session, task)
+            task = find_following_task(session, task, report.tasks[-1].result.state)
     if task is None:
         with report.parts.timed(Part.COMMITS):
             report.finished = finish(session, tell, for_silent=settings.for_silent)

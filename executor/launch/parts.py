@@ -15,7 +15,7 @@ class Part(StrEnum):
     COMMITS = "commits"
     """Transactions, from the proposal until enough organisations have them in a block."""
     CONTAINER = "container"
-    """Creating, comparing, starting and removing the container."""
+    """Creating, comparing, starting and removing the container, as far as the node waits for it."""
     IMPORTS = "imports"
     """From the container's start to the learner's first question."""
     LEARNING = "learning"

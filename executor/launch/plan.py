@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
+from executor.engine import describe
 from executor.image.check import check_local, obtain
 from executor.image.comparison import check_image, evidence_of
 from executor.launch.session import NodeSession
@@ -105,10 +106,31 @@ def find_next_task(session: NodeSession, last: NextTask | None = None) -> NextTa
         return None
     context = ledger.orchestration.task_context(TaskId(session.process, session.node, upcoming))
     context.check_running()
+    return _with_image(session, context, standing.state, last)
+
+
+def find_following_task(session: NodeSession, done: NextTask, state: Digest) -> NextTask | None:
+    """Read what the node has to do after a task that it has just completed with this state; None if nothing.
+
+    The result is on the ledger on the word of enough organisations, so where it left the node need not be
+    asked for: if the ledger says that the next iteration is the node's next task, that is all there is to
+    know. It refuses a task that starts from any other state. Whatever else it says is read in full.
+    """
+    if not done.context.is_last:
+        place = TaskId(session.process, session.node, done.id.iteration + 1)
+        context = session.ledger.orchestration.task_context(place)
+        if context.is_running and context.next == place.iteration:
+            return _with_image(session, context, state, done)
+    return find_next_task(session, done)
+
+
+def _with_image(
+    session: NodeSession, context: TaskContext, state: Digest | None, last: NextTask | None
+) -> NextTask:
     if last is not None and last.context.image == context.image:
-        return NextTask(context, last.image, standing.state)
-    image = ledger.images.get(context.image.name, context.image.version).image
-    return NextTask(context, image, standing.state)
+        return NextTask(context, last.image, state)
+    image = session.ledger.images.get(context.image.name, context.image.version).image
+    return NextTask(context, image, state)
 
 
 def make_plan(
@@ -132,10 +154,14 @@ def make_plan(
             f"{dataset.path} has columns of schema {dataset.schema.digest}, the process agreed on {wanted}",
         )
     state = _state(task, session)
-    check_engine(session.client, runtime)  # before a pull, which may take its time
+    # Once for the plan, not between tasks: an engine that changes its image store must be noticed.
+    described = describe(session.client)
+    check_engine(session.client, runtime, described)  # before a pull, which may take its time
     find = check_local if dry else obtain
-    local = find(session.client, task.image, network=session.network)
-    profile = Profile.for_image(session.client, local, limits, state is not None, runtime)
+    local = find(session.client, task.image, network=session.network, described=described)
+    profile = Profile.for_image(
+        session.client, local, limits, state is not None, runtime, described=described
+    )
     return TaskPlan(task, dataset, session.store.salt(), state, profile)
 
 

@@ -7,9 +7,9 @@ over. What was begun with a copy of the directory, here or elsewhere, is not tou
 import shutil
 from collections.abc import Callable
 
+from executor.launch.layout import run_directory
 from executor.launch.reasons import SENTENCES
 from executor.launch.session import STORE_LABEL, NodeSession
-from executor.launch.task_run import run_directory
 from executor.sandbox.container import reap
 from protocol.errors import LifecycleError, StateError
 from protocol.task.opening import TaskId

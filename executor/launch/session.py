@@ -9,6 +9,7 @@ from docker import DockerClient
 
 from executor.caller import Caller
 from executor.errors import TaskError
+from executor.launch.containers import ContainerRemoval
 from executor.launch.places import Places
 from executor.launch.store import NodeStore
 from executor.launch.trees import KnownTrees
@@ -42,6 +43,8 @@ class NodeSession:
     """Where tasks work; one that waits for its neighbours lends its own."""
     trees: KnownTrees = field(default_factory=KnownTrees)
     """What of the neighbours' trees is known to this executor."""
+    removal: ContainerRemoval = field(default_factory=ContainerRemoval)
+    """Removes the container of the task before while the node goes on."""
 
     def interrupted(self) -> TaskError | None:
         """Say that the operator wants the executor to end, if that is so."""
@@ -70,7 +73,7 @@ def session_of(  # noqa: PLR0917
     store = NodeStore(caller.network.state, caller.organisation, process, node)
     with store.locked(), replace(caller, identity=node).ledger() as ledger:
         labels = own_labels(caller, store)
-        yield NodeSession(
+        session = NodeSession(
             process,
             node,
             ledger,
@@ -83,6 +86,10 @@ def session_of(  # noqa: PLR0917
             places=places,
             trees=trees,
         )
+        try:
+            yield session
+        finally:
+            session.removal.close(session.beside.append)
 
 
 def own_labels(caller: Caller, store: NodeStore) -> dict[str, str]:

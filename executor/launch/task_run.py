@@ -1,26 +1,27 @@
 """One task: open it, run its container, relay what it signs, wipe the key.
 
 1. Make a key pair and write down what is about to exist.
-2. Open the task: the commitment to code, inputs, parameters and key is on the ledger before anything runs.
-3. Create the container by image id, check what was created, start it with the key on its standard input.
-4. Serve its four verbs until it is done, gone or out of time.
-5. Judge the outcome; a task that came to nothing is closed on the ledger with its cause.
-6. Remove the container and everything that was laid out for it; the key is wiped whatever happened.
+2. Create the container by image id and check what was created; nothing of it runs.
+3. Meanwhile open the task: the commitment to code, inputs, parameters and key goes on the ledger.
+4. When it is there, start the container with the key on its standard input.
+5. Serve its four verbs until it is done, gone or out of time.
+6. Judge the outcome; a task that came to nothing is closed on the ledger with its cause.
+7. Remove what was laid out, and the container while the node goes on; the key is wiped whatever happened.
 """
 
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from executor.errors import DeadlineError, IntegrityError, TaskError, host_failed
 from executor.exits import gravest
 from executor.launch.broker import BrokerServer
+from executor.launch.containers import ContainerCreation
+from executor.launch.layout import laid_out, mounts_of
 from executor.launch.parts import Part, PartTimes
 from executor.launch.plan import TaskPlan
 from executor.launch.reasons import closing_words, fit_for_record
@@ -28,7 +29,7 @@ from executor.launch.relay import TaskRelay
 from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import Journal, NodeStore
 from executor.ledger.transport import Receipt
-from executor.sandbox.container import KEY_BYTES, Container, Mounts, Outcome
+from executor.sandbox.container import KEY_BYTES, Container, Outcome
 from protocol import canonical
 from protocol.broker.exit_codes import LearnerExit
 from protocol.errors import AttestreeError
@@ -38,8 +39,6 @@ from protocol.task.possession import prove_possession
 from protocol.task.result import TaskResult
 
 _NAME_LENGTH, _NAME_DIGITS = 100, 16
-READABLE = 0o444
-"""For the container's user, who does not exist on the host; the directory around it is private."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,14 @@ def run_task(
         opening, proof = _commit(plan, SigningKey(bytes(key)))
         name = container_name(session.labels, task)
         session.check_going_on()
+        with parts.timed(Part.CONTAINER):
+            session.removal.finish()  # of the task before, whose journal and directory this one takes over
         session.store.begin(
             Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL])
         )
         relay, opened = _open_and_run(plan, opening, proof, session, key, name, tell, parts)
     finally:
         key[:] = bytes(len(key))
-    session.store.ended()
     assert relay.result is not None  # noqa: S101
     assert relay.completed is not None  # noqa: S101
     receipts = {"open": opened, "share": relay.shared, "complete": relay.completed}
@@ -118,34 +118,58 @@ def _open_and_run(  # noqa: PLR0917
     tell: Callable[[str], None],
     parts: PartTimes,
 ) -> tuple[TaskRelay, Receipt]:
-    """Open the task and run its container; one that came to nothing is closed before the error goes on."""
+    """Open the task and run its container; one that came to nothing is closed before the error goes on.
+
+    The container is created and compared while the task is being opened. It is started when the commitment is
+    on the ledger, and not before.
+    """
     seconds = min(session.seconds, float(plan.context.task_seconds))
-    with laid_out(plan, session.store) as directory:
-        tell("opening the task")
-        profile = canonical.encode(plan.profile.to_record())
-        with parts.timed(Part.COMMITS):
-            opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
-        relay = TaskRelay(
-            plan,
-            opening,
-            session.ledger,
-            session.store,
-            seconds,
-            tell,
-            session.places.lent,
-            session.trees,
-            parts,
-        )
-        try:
-            _run_container(session, relay, directory, key, name)
+    relay = TaskRelay(
+        plan,
+        opening,
+        session.ledger,
+        session.store,
+        seconds,
+        tell,
+        session.places.lent,
+        session.trees,
+        parts,
+    )
+    opened: Receipt | None = None
+    try:
+        with laid_out(plan, session.store) as directory:
+            mounts = mounts_of(plan, directory)
+            create = partial(Container.create, session.client, plan.profile, mounts, session.labels, name)
+            shares, beside = bool(plan.context.neighbours), partial(_failed_beside, session, plan.task.id)
+            with (
+                BrokerServer(mounts.socket, relay, shares) as broker,
+                ContainerCreation(create, beside) as creation,
+            ):
+                tell("opening the task")
+                profile = canonical.encode(plan.profile.to_record())
+                with parts.timed(Part.COMMITS):
+                    opened = session.ledger.execution.open_task(plan.task.id, opening, proof, profile).receipt
+                run = _run_container(session, relay, creation, key)
+            _account(run, broker, parts)
+            if relay.completed is None and run.outcome is not None:
+                _judge(run.outcome, broker.failure, relay, session)
             return relay, opened
-        except OSError as error:
-            failed = host_failed(error)
+    except OSError as error:
+        failed = host_failed(error)
+        if opened is not None:
             _close(session, plan.task.id, failed)
-            raise failed from error
-        except AttestreeError as error:
+        raise failed from error
+    except AttestreeError as error:
+        if opened is not None:
             _close(session, plan.task.id, error)
-            raise
+        raise
+
+
+def _failed_beside(session: NodeSession, task: TaskId, error: AttestreeError) -> None:
+    """Tell why the container of a task that could not be opened failed, too; a refusal is evidence."""
+    if isinstance(error, IntegrityError):
+        refuse(session, task, error)
+    session.beside.append(error)
 
 
 def container_name(labels: Mapping[str, str], task: TaskId) -> str:
@@ -158,53 +182,49 @@ def container_name(labels: Mapping[str, str], task: TaskId) -> str:
     return f"{whole[:_NAME_LENGTH]}-{told_apart}"
 
 
-@contextmanager
-def laid_out(plan: TaskPlan, store: NodeStore) -> Iterator[Path]:
-    """Lay out what the container reads; the rows are a copy, so nothing can change under the learner."""
-    directory = run_directory(store)
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(mode=0o700, parents=True)
-    try:
-        for name, content in (("rows", plan.dataset.table.to_bytes()), ("state", plan.state)):
-            if content is not None:
-                (directory / name).write_bytes(content)
-                (directory / name).chmod(READABLE)
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+@dataclass(frozen=True)
+class ContainerRun:
+    """When a container was waited for, started and gone, and how it ended unless its task is completed."""
 
-
-def run_directory(store: NodeStore) -> Path:
-    """Where a task lays out what its container reads."""
-    return store.directory / "run"
+    began: float
+    started: float
+    ended: float
+    outcome: Outcome | None
 
 
 def _run_container(
-    session: NodeSession, relay: TaskRelay, directory: Path, key: bytearray, name: str
-) -> None:
-    plan, parts = relay.plan, relay.parts
-    outcome = None
-    state = directory / "state" if plan.state is not None else None
-    socket = directory / "broker.sock"
-    with BrokerServer(socket, relay, shares=bool(plan.context.neighbours)) as broker:
-        mounts = Mounts(directory / "rows", state, socket)
-        began = time.monotonic()
-        with Container.create(session.client, plan.profile, mounts, session.labels, name) as container:
-            container.start(key)
-            started = time.monotonic()
-            if session.stopping.is_set():  # whoever stops kills what runs by then: this may have come later
-                container.kill()
-            timed_out = container.wait_for_end(relay.seconds)
-            if relay.completed is None:
-                outcome = container.outcome(timed_out=timed_out)
-        removed = time.monotonic()
-    asked, answered = broker.first_question or removed, broker.last_answer or removed
-    started = min(started, asked)  # a learner may ask before the engine has said that it runs
-    parts.add(Part.CONTAINER, started - began + removed - answered)
+    session: NodeSession, relay: TaskRelay, creation: ContainerCreation, key: bytearray
+) -> ContainerRun:
+    """Start the container of a task that is open, and wait for its end; it is removed while others go on.
+
+    One whose task came to nothing is removed at once, by whoever made it.
+    """
+    outcome, began = None, time.monotonic()
+    container = creation.container()
+    container.start(key)
+    started = time.monotonic()
+    if session.stopping.is_set():  # whoever stops kills what runs by then: this may have come later
+        container.kill()
+    timed_out = container.wait_for_end(relay.seconds)
+    if relay.completed is None:
+        outcome = container.outcome(timed_out=timed_out)
+    else:
+        session.removal.begin(partial(_remove, creation.hand_over(), session.store))
+    return ContainerRun(began, started, time.monotonic(), outcome)
+
+
+def _remove(container: Container, store: NodeStore) -> None:
+    """Remove what is left of a task that is on the ledger; only then is it struck out of the journal."""
+    container.remove()
+    store.ended()
+
+
+def _account(run: ContainerRun, broker: BrokerServer, parts: PartTimes) -> None:
+    asked, answered = broker.first_question or run.ended, broker.last_answer or run.ended
+    started = min(run.started, asked)  # a learner may ask before the engine has said that it runs
+    parts.add(Part.CONTAINER, started - run.began + run.ended - answered)
     parts.add(Part.IMPORTS, asked - started)
     parts.add(Part.LEARNING, broker.learner_seconds)
-    if relay.completed is None and outcome is not None:
-        _judge(outcome, broker.failure, relay, session)
 
 
 def _timed_out(outcome: Outcome, seconds: float) -> DeadlineError | None:

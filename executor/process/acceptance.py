@@ -1,7 +1,7 @@
 """What an organisation accepts: shown before it does, and accepted by its digest alone."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -12,18 +12,24 @@ from protocol.agreement.process import Specification
 from protocol.agreement.step import Step
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger.images import ImageRecord
 from protocol.ledger.processes import ProcessRecord
 
 NODES_SHOWN = 10
 
 
-def check(record: ProcessRecord, wanted: Digest | None, *, as_json: bool) -> Digest:
-    """Show a specification, and return its digest if it is the wanted one or a person says yes."""
+def check(
+    record: ProcessRecord, wanted: Digest | None, retired: Sequence[str] = (), *, as_json: bool
+) -> Digest:
+    """Show a specification, and return its digest if it is the wanted one or a person says yes.
+
+    `retired` is what `retirements` found: it stops nobody, so whoever accepts has to know.
+    """
     digest = record.specification.digest
     if digest != record.specification_digest:
         raise StateError("PROCESS_DIGEST", f"the ledger names {record.specification_digest}, not {digest}")
     if not as_json:
-        echo("\n".join(summary(record.specification)), err=True)
+        echo("\n".join([*summary(record.specification), *retired]), err=True)
     if wanted is not None:
         # The ledger compares again; here it is refused before anything is sent.
         if wanted != digest:
@@ -34,6 +40,20 @@ def check(record: ProcessRecord, wanted: Digest | None, *, as_json: bool) -> Dig
     if not click.confirm(f"Accept {digest} for your organisation?", err=True):
         raise UsageError("ACCEPT_DECLINED", f"{record.process} was not accepted")
     return digest
+
+
+def retirements(specification: Specification, image_of: Callable[[str, str], ImageRecord]) -> list[str]:
+    """Say which image versions of a specification were retired, by whom and why.
+
+    The pins bind all the same: whoever registered an image may be no member. It is for the members to refuse.
+    """
+    versions = sorted({(step.image_name, step.image_version) for step in specification.steps})
+    found = [(f"{name}:{version}", image_of(name, version).retired) for name, version in versions]
+    return [
+        f"retired        {image} by {by.organisation} at {by.time}: {plain(by.reason) or 'no reason given'}"
+        for image, by in found
+        if by is not None
+    ]
 
 
 def summary(specification: Specification) -> Iterator[str]:

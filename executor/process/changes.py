@@ -2,7 +2,7 @@
 
 What concerns one organisation alone holds at once. The rest holds when enough organisations have agreed, so a
 command agrees to what another organisation has asked for if that is the same, and asks for it otherwise;
-without --from, for the first iteration that has begun nowhere.
+without --from, for the first iteration that has begun nowhere, or for the present one if all have begun.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ def join(
     with caller.ledger() as ledger:
         asked = _asked(ledger, process, ChangeKind.JOIN, subject, iteration, caller)
         done = (
-            ledger.orchestration.join(process, node, organisation, _first(ledger, process, iteration))
+            ledger.orchestration.join(process, node, organisation, _first(ledger, process, iteration, node))
             if asked is None
             else ledger.orchestration.agree(asked)
         )
@@ -209,13 +209,21 @@ def _asked(  # noqa: PLR0917
     return None
 
 
-def _first(ledger: Ledger, process: str, iteration: int | None) -> int:
-    """Return the given iteration, or the first that has begun nowhere."""
+def _first(ledger: Ledger, process: str, iteration: int | None, node: str = "") -> int:
+    """Return the given iteration, or the first that has begun nowhere.
+
+    Where some node has begun the last one, it is the present iteration, or the one after those that the node
+    to come back has completed: the ledger knows whether the change fits there.
+    """
     if iteration is not None:
         return iteration
     status = ledger.orchestration.status(process)
     begun = [number for entry in status.nodes for number in (entry.next, entry.completed)]
-    return max((number for number in begun if number is not None), default=0) + 1
+    first = max((number for number in begun if number is not None), default=0) + 1
+    if first < status.iterations or status.iteration is None:
+        return first
+    done = [entry.completed for entry in status.nodes if entry.node == node]
+    return max(status.iteration, *(number + 1 for number in done if number is not None), 0)
 
 
 def _say(done: Submitted[AskStatus], *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.output import answer, echo, plain
 from executor.process import absences, changes, proposals
+from executor.process.acceptance import retirements
 from executor.process.completion import publish_missing
 from executor.process.output import board_of, board_text, brief, processes_text, submitted
 from executor.process.report import report
@@ -37,10 +38,17 @@ for command in (*proposals.COMMANDS, *changes.COMMANDS, *absences.COMMANDS, repo
 @_scientist
 @reported
 def start(process_id: str, as_json: bool, caller: Caller) -> None:
-    """Start PROCESS, once every organisation has accepted it."""
+    """Start PROCESS, once every organisation has accepted it.
+
+    Images of it that were retired meanwhile are named: it runs what was pinned and accepted all the same.
+    """
     with caller.ledger() as ledger:
+        found = ledger.orchestration.get(process_id)
+        retired = retirements(found.specification, ledger.images.get)
+        if retired and not as_json:
+            echo("\n".join(retired), err=True)
         done = ledger.orchestration.start(process_id)
-    submitted(done, f"{process_id} runs", brief(done.answer), as_json=as_json)
+    submitted(done, f"{process_id} runs", {**brief(done.answer), "retired": retired}, as_json=as_json)
 
 
 @process.command()

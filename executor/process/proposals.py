@@ -96,12 +96,15 @@ def accept(
     with caller.ledger() as ledger:
         if own is not None:
             wanted = _pinned(own, ledger).digest
-        wanted = acceptance.check(ledger.orchestration.get(process_id), wanted, as_json=as_json)
+        found = ledger.orchestration.get(process_id)
+        retired = acceptance.retirements(found.specification, ledger.images.get)
+        wanted = acceptance.check(found, wanted, retired, as_json=as_json)
         done = ledger.orchestration.accept(process_id, wanted)
     missing = list(done.answer.missing)
     waiting = f"waiting for {', '.join(missing)}" if missing else "all organisations have, it can start"
     line = f"{process_id} is accepted as {wanted}; {waiting}"
-    submitted(done, line, {**brief(done.answer), "missing": missing}, as_json=as_json)
+    shown = {**brief(done.answer), "missing": missing, "retired": retired}
+    submitted(done, line, shown, as_json=as_json)
 
 
 COMMANDS: tuple[click.Command, ...] = (create, accept)

@@ -8,10 +8,11 @@ from pathlib import Path
 from docker import DockerClient
 
 from executor.data import Dataset
+from executor.engine import describe
 from executor.errors import DeadlineError, TaskError
 from executor.image.check import obtain
 from executor.launch.broker import BrokerServer
-from executor.launch.task_run import READABLE
+from executor.launch.layout import READABLE
 from executor.network import Network
 from executor.replay.evidence import Evidence
 from executor.replay.folder import labels_of, private_folder
@@ -80,9 +81,12 @@ def run_again(settings: ReplaySettings, recorded: Recorded, evidence: Evidence) 
     """Open the evidence, run the task, and return what came out."""
     with private_folder(settings.client, settings.network) as folder:
         dataset = evidence.opened(recorded, folder)
-        local = obtain(settings.client, recorded.image, network=settings.network)
+        described = describe(settings.client)
+        local = obtain(settings.client, recorded.image, network=settings.network, described=described)
         has_state = evidence.state is not None
-        profile = Profile.for_image(settings.client, local, settings.limits, has_state=has_state)
+        profile = Profile.for_image(
+            settings.client, local, settings.limits, has_state=has_state, described=described
+        )
         _lay_out(folder, dataset, evidence)
         key = bytearray(os.urandom(KEY_BYTES))
         verbs = ReplayedTask(recorded, SigningKey(bytes(key)).verify_key, evidence.slots)

@@ -5,6 +5,7 @@ therefore holds nothing that another host, user or minute would change: no path,
 """
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -83,13 +84,19 @@ class Profile:
         limits: Limits | None = None,
         has_state: bool = False,
         runtime: str = "",
+        *,
+        described: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Read from the engine what the image declares; refuse an engine that cannot keep the profile."""
-        support.check_engine(client, runtime)
-        with calling("describe the image"):
-            api: Any = client.api
-            image = api.inspect_image(str(local.called))
-        declared = image.get("Config") or {}
+        """Take what the compared image declares; refuse an engine that cannot keep the profile.
+
+        `described` is what the engine said of itself for what is under way; without, it is asked.
+        """
+        support.check_engine(client, runtime, described)
+        declared = local.configured
+        if declared is None:
+            with calling("describe the image"):
+                api: Any = client.api
+                declared = api.inspect_image(str(local.called)).get("Config") or {}
         profile = cls(
             local.image_id,
             limits or Limits(),

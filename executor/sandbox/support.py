@@ -5,7 +5,7 @@ from typing import Any
 
 from docker import DockerClient
 
-from executor.engine import asking
+from executor.engine import describe
 from executor.errors import SandboxError
 
 LIMITS = {
@@ -23,10 +23,12 @@ PODMAN = "is Podman, which shares IPC, adds writable places and does not limit t
 DESKTOP = "is Docker Desktop's, in a virtual machine where this host's rows and sockets cannot be mounted"
 
 
-def check_engine(client: DockerClient, runtime: str = "") -> None:
-    """Return if the engine enforces every limit and has the runtime; otherwise name what it cannot do."""
-    with asking("describe itself"):
-        information = client.info()
+def check_engine(client: DockerClient, runtime: str = "", described: Mapping[str, Any] | None = None) -> None:
+    """Return if the engine enforces every limit and has the runtime; otherwise name what it cannot do.
+
+    `described` is what the engine said of itself for what is under way; without, it is asked.
+    """
+    information = describe(client) if described is None else described
     kind = unfit_kind(information)
     if kind:
         raise SandboxError("SANDBOX_UNSUPPORTED", f"the container engine {kind}", case="engine")

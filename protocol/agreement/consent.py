@@ -77,12 +77,12 @@ def _consent_to_join(node: str, owner: tuple[str], progress: Progress) -> Consen
     return Consent(present, majority_of(present), owner)
 
 
-def consent_to_access(rule: ModelAccess, owner: str, present: tuple[str, ...], organisation: str) -> Consent:
+def consent_to_access(rule: ModelAccess, owner: str, entitled: tuple[str, ...], organisation: str) -> Consent:
     """Return whose consent it takes that an organisation may read a model, or no longer may.
 
     The organisation has no say in it, also as a member. Where nobody else is left, the owner decides.
     """
-    others = tuple(name for name in present if name != organisation)
+    others = tuple(name for name in entitled if name != organisation)
     if rule is ModelAccess.OWNER or not others:
         return Consent((owner,), 1)
     return Consent(others, len(others) if rule is ModelAccess.ALL else majority_of(others))

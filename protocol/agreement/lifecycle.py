@@ -62,7 +62,7 @@ class ProcessTransition(StrEnum):
 
 
 class ImageState(StrEnum):
-    """Whether an image version may start new tasks."""
+    """Whether an image version may be proposed."""
 
     ABSENT = "absent"
     REGISTERED = "registered"

@@ -176,6 +176,21 @@ class Plan:
             return ()
         return self.topology(iteration).neighbours(node, self.active(iteration))
 
+    def links(self, iteration: int) -> set[tuple[str, str]]:
+        """Return the pairs of neighbours in an iteration, each ascending."""
+        step, _ = self.specification.step_at(iteration)
+        if step.kind is not StepKind.ITERATIVE:
+            return set()
+        return self.topology(iteration).links(self.active(iteration))
+
+    def turns(self) -> set[int]:
+        """Return the iterations at which somebody's neighbours may be others than in the one before."""
+        joined = {
+            at for spans in self.course.spans.values() for span in spans for at in span if at is not None
+        }
+        changed = {start for start, _ in (*self.course.topologies, *self.specification.topology.changes)}
+        return joined | changed | {first for _, first in self.specification.places()}
+
     def image(self, iteration: int) -> PlannedImage:
         """Return the image that runs in an iteration; a change of it holds until the end of its step."""
         step, first = self.specification.step_at(iteration)

@@ -15,7 +15,7 @@ class Progress:
 
     def next_of(self, node: str) -> int | None:
         """Return the iteration a node has to do next, None when it has done all of its own."""
-        return self.plan.next_iteration(node, self._done[node] + 1 if node in self._done else 0)
+        return self.plan.next_iteration(node, self.following(node))
 
     def unfinished(self) -> dict[str, int]:
         """Return the nodes that have work left, with their next iteration."""
@@ -32,6 +32,16 @@ class Progress:
         unfinished = self.unfinished()
         return self.plan.present([node for node in self.plan.nodes if node not in unfinished])
 
+    def entitled(self) -> tuple[str, ...]:
+        """Return the organisations that decide who reads the models.
+
+        Those that have a say at the end, and whoever was left out without having owed its part: with a node
+        that did the last iteration, or without any node. Else a majority could leave out who would refuse.
+        """
+        own = {self.plan.nodes[node] for node in self.finished()}
+        own |= {name for name in self.plan.consortium if not self.plan.nodes_of(name)}
+        return tuple(sorted({*self.present(), *own}))
+
     def may_return(self, node: str) -> bool:
         """Whether a node that left may come back by its own organisation's word.
 
@@ -42,6 +52,15 @@ class Progress:
             return False
         spans = self.plan.spans(node)
         return len(spans) == 1 or (node in self._done and self._done[node] >= spans[-1][0])
+
+    def following(self, node: str) -> int:
+        """Return the iteration after the last that a node has completed."""
+        return self._done[node] + 1 if node in self._done else 0
+
+    def has_begun(self, node: str, iteration: int) -> bool:
+        """Whether a node may have begun an iteration: it has completed it, or that is next or past."""
+        upcoming = self.next_of(node)
+        return iteration < self.following(node) or (upcoming is not None and iteration <= upcoming)
 
     def frontier(self) -> int:
         """Return the latest iteration that may have begun on some node; the past is up to there."""

@@ -7,7 +7,7 @@ when one leaves. Every party computes neighbours with this module, so nobody sha
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Self
 
 from protocol import canonical
@@ -93,6 +93,18 @@ class Topology:
             return _beside(node, sorted(active))
         joined = [b if a == node else a for a, b in self.edges if node in (a, b)]
         return tuple(sorted(other for other in joined if other in active))
+
+    def links(self, active: Collection[str]) -> set[tuple[str, str]]:
+        """Return the pairs of neighbours among the active nodes, each ascending."""
+        if self.kind is Kind.EXPLICIT:
+            known = set(active)
+            return {(a, b) for a, b in self.edges if a in known and b in known}
+        ordered = sorted(active)
+        if self.kind is Kind.FULL:
+            return set(combinations(ordered, 2))
+        if self.kind is Kind.RING and len(ordered) > 1:
+            return {*pairwise(ordered), (ordered[0], ordered[-1])}
+        return set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class ImageRecord(LedgerRecord):
     versioned: ClassVar[bool] = True
 
     image: Annotated[Image, "name, version, digests, repository and description, as registered"]
-    status: Annotated[ImageState, "whether it may start new tasks"]
+    status: Annotated[ImageState, "whether it may be proposed"]
     registered: Annotated[Provenance, "who registered it"]
     retired: Annotated[ReasonedProvenance | None, "who retired it, and why"] = None
 

@@ -173,6 +173,11 @@ class TaskContext(LedgerRecord):
         """Whether the node's model is made by this task."""
         return self.iteration + 1 == self.iterations
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process runs and the node takes part in this iteration."""
+        return self.status is ProcessState.RUNNING and self.active
+
     def check_running(self) -> None:
         """Return if the process runs and the node takes part in this iteration."""
         if self.status is not ProcessState.RUNNING:
@@ -245,4 +250,6 @@ class AccessTerms(LedgerRecord):
     access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
     licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
     quota: Annotated[int, "how often each organisation may ask"]
-    present: Annotated[tuple[str, ...], "the organisations that have a say: neither left nor left out"]
+    entitled: Annotated[
+        tuple[str, ...], "the organisations that decide: those that have a say, or did the last iteration"
+    ]

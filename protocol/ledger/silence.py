@@ -1,14 +1,21 @@
 """Who is silent in a process, since when, and whether a vote to leave them out counts.
 
+A silence counts from what last advanced the process: the node's share of the iteration that it owes, once per
+iteration however often its task is launched again; before that its last completed iteration, the start, the
+change by which it joined, or the one that opened the step. To open a task, to fail or to refuse it advances
+nothing, so nobody stays by signs of life: a node gains one period until it has shared and one until it has
+completed. Who has shared in a synchronous step and waits for a neighbour's share owes nothing meanwhile, and
+is silent since the last of those shares.
+
 A transaction's time is its client's claim, so no clock is believed alone. Each voter counts by its own: from
-the last transaction of whoever is silent, or the one by which it joined, or by which the step was opened that
-it owes something of; if that one claims a time to come, from when the voter first voted. A vote counts once
-that is `silence_seconds` ago and nothing has come in between.
+the transaction that last advanced the process, or, if that one claims a time to come, from when the voter
+first voted. A vote counts once that is `silence_seconds` ago and nothing has advanced in between.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from protocol import canonical
 from protocol.agreement.plan import Plan
@@ -16,8 +23,11 @@ from protocol.ledger import keys
 from protocol.ledger.changes import AbsenceVote, ChangeRecord
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
-from protocol.ledger.tasks import TaskRecord
+from protocol.ledger.tasks import ShareRecord
 from protocol.task.opening import TaskId
+
+ShareOf: TypeAlias = Callable[[TaskId], ShareRecord | None]
+"""How to find what a task offered first; None before it has shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +53,23 @@ class Silence:
         place = keys.departure if self.whole else keys.absence
         return place(self.record.process, self.about, voter)
 
-    def last_acts(
-        self, task_of: Callable[[TaskId], TaskRecord | None], change_of: Callable[[int], ChangeRecord]
-    ) -> list[Provenance]:
-        """Return from where on each node is silent; an organisation without nodes is since its acceptance."""
+    @property
+    def owes(self) -> bool:
+        """Whether there is something to be silent about; an organisation without nodes owes its word."""
+        return bool(self.nodes) or not self.plan.nodes_of(self.organisation)
+
+    def waits(self, share_of: ShareOf) -> bool:
+        """Whether all the nodes have done their part, and wait for others' shares."""
+        return bool(self.nodes) and all(None in self._shares(node, share_of) for node in self.nodes)
+
+    def last_acts(self, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]) -> list[Provenance]:
+        """Return what has advanced the process last; of an organisation without nodes, its acceptance."""
         names = self.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
-        acts = [self._last_act(node, task_of, change_of) for node in names]
+        acts = [act for node in names for act in self._acts_of(node, share_of, change_of)]
         return acts or [self._last_word(change_of)]
 
     def vote(self, acts: list[Provenance], before: AbsenceVote | None, by: ReasonedProvenance) -> AbsenceVote:
-        """Make a vote, which counts if nothing has come since long enough, by the voter's own clock."""
+        """Make a vote, which counts if nothing has advanced since long enough, by the voter's own clock."""
         seen = canonical.digest([act.tx for act in acts])
         last = _latest(acts)
         began = last.time if before is None or before.seen != seen else before.since
@@ -70,22 +87,36 @@ class Silence:
             by=by,
         )
 
-    def _last_act(
-        self,
-        node: str,
-        task_of: Callable[[TaskId], TaskRecord | None],
-        change_of: Callable[[int], ChangeRecord],
-    ) -> Provenance:
-        missing = self.nodes.get(node)
-        task = None if missing is None else task_of(TaskId(self.record.process, node, missing))
-        done = self.done.get(node)
-        acted = _last_of(task) if task is not None else self._started if done is None else done.updated
-        since = [
-            self.record.course.joins.get(node),
-            None if missing is None else self.plan.opened_by(missing),
-        ]
-        later = [by for number in since if number is not None for by in change_of(number).agreed.values()]
-        return _latest([acted, *later])
+    def _acts_of(
+        self, node: str, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]
+    ) -> list[Provenance]:
+        """Return from where on a node is silent: its share and those it waited for, else what came before.
+
+        A share is later than what it completed before and than the opening of the step, whatever times were
+        claimed; a node may have left and come back after it.
+        """
+        missing, done = self.nodes.get(node), self.done.get(node)
+        shares = () if missing is None else self._shares(node, share_of)
+        acts = [share.signed.by for share in shares if share is not None]
+        numbers = [self.record.course.joins.get(node)]
+        if not acts:
+            acts.append(self._started if done is None else done.updated)
+            numbers.append(None if missing is None else self.plan.opened_by(missing))
+        changes = [change_of(number).agreed for number in numbers if number is not None]
+        return acts + [agreed[name] for agreed in changes for name in sorted(agreed)]
+
+    def _shares(self, node: str, share_of: ShareOf) -> tuple[ShareRecord | None, ...]:
+        """Return what a node offered in the iteration that it owes, and what it then waits for.
+
+        Nothing before it has shared. After that, None for each share that has not come.
+        """
+        process, iteration = self.record.process, self.nodes[node]
+        own = share_of(TaskId(process, node, iteration))
+        if own is None:
+            return ()
+        step, _ = self.plan.specification.step_at(iteration)
+        neighbours = self.plan.neighbours(node, iteration) if step.synchronous else ()
+        return own, *(share_of(TaskId(process, other, iteration)) for other in neighbours)
 
     def _last_word(self, change_of: Callable[[int], ChangeRecord]) -> Provenance:
         """Return the last that an organisation without nodes did: it accepted, or opened a step."""
@@ -102,13 +133,3 @@ class Silence:
 
 def _latest(acts: list[Provenance]) -> Provenance:
     return max(acts, key=lambda act: (act.time, act.tx))
-
-
-def _last_of(task: TaskRecord) -> Provenance:
-    """Return the last transaction of a task: it is opened, shares, and is closed."""
-    if task.closed is not None:
-        return task.closed.by
-    if task.share is not None:
-        return task.share.by
-    assert task.opened is not None  # noqa: S101
-    return task.opened

@@ -97,7 +97,7 @@ def environment_of(folder: Path, prefix: str) -> dict[str, str]:
 
 def overtaken(scene: Scene) -> Ran:
     with conflicting_network(scene.folder) as environment:
-        return command("process", "start", "any", **environment)
+        return command("process", "abort", "any", "--reason", "overtaken", **environment)
 
 
 def absent(scene: Scene) -> Ran:

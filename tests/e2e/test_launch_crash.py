@@ -58,6 +58,8 @@ BEFORE_ITS_NEIGHBOUR = [
     "it waits for neighbours",
 ]
 AFTER_ITS_NEIGHBOUR = ["the state is kept", "the result is on the ledger", "the journal is struck out"]
+# The container is made while the task is being opened: either may be there before the other.
+EITHER = {"the task is open"}
 WITH_A_CONTAINER = {
     "the container is created",
     "the container is started",
@@ -78,7 +80,8 @@ def killed(instant: str, process: str, rows: Path, *arguments: str) -> None:
 
 def left_by(instant: str, client: DockerClient, process: str, node: str) -> None:
     """Check that the instant was hit: what a round has by then is there, and nothing else."""
-    assert len(containers_of(client, process, node)) == (instant in WITH_A_CONTAINER), instant
+    found = len(containers_of(client, process, node))
+    assert found == (instant in WITH_A_CONTAINER) or (found == 1 and instant in EITHER), instant
     assert (store_of(process, node).begun() is None) == (instant == "the key is made"), instant
 
 
@@ -120,8 +123,9 @@ def check_nothing_is_doubled(process: str, rows: Path) -> None:
     assert [(task.node, task.iteration, task.state) for task in tasks] == [
         (node, iteration, "completed") for node in NODES for iteration in range(2)
     ]
-    # Two of the instants come before the task is opened, one after it is completed.
-    assert tasks[0].attempt == len(BEFORE_ITS_NEIGHBOUR) + len(AFTER_ITS_NEIGHBOUR) - 3
+    # Two of the instants come before the task is opened, one after it is completed; one may come before, too.
+    opened = len(BEFORE_ITS_NEIGHBOUR) + len(AFTER_ITS_NEIGHBOUR) - 3
+    assert tasks[0].attempt in (opened - 1, opened)
     assert len(list(record.artifacts(process))) == len(tasks)
     for task in tasks:
         parts = [process, task.node, str(task.iteration)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.channel import (
+    DIGESTS,
     IMAGE,
     Member,
     all_msps,
@@ -23,7 +24,7 @@ from support.channel import (
 from support.federation import node_of
 from support.gateway import GatewayError
 from support.network import until
-from support.player import N_MAX, N_NEW, N_SHARE, Player, played, shared
+from support.player import EXECUTION, N_MAX, N_NEW, N_SHARE, Player, played, shared
 
 HERE = "orchestration"
 pytestmark = pytest.mark.usefixtures("network")
@@ -168,6 +169,54 @@ def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: 
         player.complete()
     assert auditor1.evaluate(HERE, "Status", process)["present"] == ["Org1MSP", "Org2MSP"]
     assert scientist3.code(HERE, "Abort", process, "spite") == "ACCESS_ORGANISATION"
+
+
+def test_h7_a_registrant_outside_the_consortium_stops_neither_start_nor_move(version: str) -> None:
+    """It retires what is pinned before all have accepted it, and a version while they vote on it."""
+    name, (first, second) = f"attestree/{unique('outside')}", ("1", "2")
+    digests = (DIGESTS[1], DIGESTS[2], "registry.example:5000/outside", "for a test")
+    scientist3.submit("image", "Register", name, first, *digests)
+    members = [member for member in (node_of("org1"), node_of("org2")) if member is not None]
+    owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in members}
+    process = unique("outsider")
+    made = specification(process, first, owners, iterations=2)
+    made["steps"][0]["image"]["name"] = name
+    made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
+    scientist1.submit(HERE, "Create", made)
+    scientist1.submit(HERE, "Accept", process)
+    scientist3.submit("image", "Retire", name, first, "spite")
+    scientist2.submit(HERE, "Accept", process)
+    scientist2.submit(HERE, "Start", process)
+    played([Player(member, process) for member in members])
+    scientist3.submit("image", "Register", name, second, *digests)
+    scientist1.submit(HERE, "UpdateImage", process, 1, second)
+    scientist3.submit("image", "Retire", name, second, "spite")
+    (ask,) = asked(process)
+    scientist2.submit(*agreed(ask))
+    context = auditor1.evaluate(HERE, "TaskContext", process, members[0].identity, 1)
+    assert (context["image"]["version"], context["image"]["agreed"]) == (second, True)
+    # What was retired before anybody proposed or asked for it is refused as ever.
+    assert scientist1.code(HERE, "Create", made | {"process": unique("late")}) == "IMAGE_RETIRED"
+    assert scientist2.code(HERE, "UpdateImage", process, 1, first) == "IMAGE_RETIRED"
+
+
+def test_h10_a_node_that_shows_signs_of_life_and_never_shares_is_left_out(version: str) -> None:
+    process, (first, second, stalling) = started(version, silence_seconds=20)
+    shared([first, second])
+    place = (EXECUTION, "Refuse", process, stalling.node, 0, "IMAGE_MISMATCH", {"found": "another"})
+
+    def left_out() -> bool:
+        stalling.member.submit(*place)
+        for member in (scientist1, scientist2):
+            if not auditor1.evaluate(HERE, "Changes", process)["items"]:
+                member.submit(HERE, "LeaveOut", process, stalling.node, "it never shares")
+        return bool(auditor1.evaluate(HERE, "Changes", process)["items"])
+
+    # Whoever has shared waits for it, and is not silent.
+    assert scientist2.code(HERE, "LeaveOut", process, first.node, "x") == "NODE_WAITING"
+    until(120, f"{stalling.node} is left out", left_out)
+    for player in (first, second):
+        player.complete()
 
 
 def test_h8_a_process_whose_nodes_are_done_is_completed_and_not_aborted(version: str) -> None:

@@ -29,6 +29,11 @@ def test_small_instance_on_the_ledger_equals_the_simulator_and_is_audited() -> N
     assert set(report["processes"]) == {"disconnected", "ring", "full"}
     if report["tasks"]:
         assert {"agree", "executor", "commits", "container", "imports", "learning"} <= set(report["parts"])
+        assert set(report["topology_parts"]) == set(report["processes"])
+        for parts in report["topology_parts"].values():
+            assert sum(parts.values()) + report["parts"]["agree"] == pytest.approx(
+                report["seconds"], rel=0.02
+            )
     assert sum(report["parts"].values()) == pytest.approx(report["seconds"], rel=0.02)
     assert report["seconds"] > 0 < report["simulator_seconds"]
 

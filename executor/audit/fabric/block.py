@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from google.protobuf.message import DecodeError
+
 from executor.audit.fabric.configuration import BLOCK_VALIDATION, Configuration
 from executor.audit.fabric.form import Form, InvalidError, Opened, Signed, open_envelope
 from executor.audit.fabric.identity import Identity
@@ -46,7 +48,11 @@ class Block:
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
         """Decode a block."""
-        found = parse(common.Block, raw)
+        try:
+            found = common.Block.FromString(raw)
+        except DecodeError as error:
+            raise MalformedError(f"{len(raw)} bytes are not a Block") from error
+        found.DiscardUnknownFields()
         if found.SerializeToString() != raw:
             raise MalformedError("the block is not written in the one form that peers write")
         header = found.header

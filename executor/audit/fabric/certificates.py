@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from executor.audit.fabric.messages import MalformedError
+from executor.audit.fabric.pem import first_block
 
 _SERVER = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
 _UNREADABLE = (
@@ -29,8 +30,11 @@ class UntrustedError(Exception):
 
 def read_certificate(pem: bytes) -> x509.Certificate:
     """Read a certificate in PEM with all of its parts, or raise."""
+    raw = first_block(pem)
+    if raw is None:
+        raise UntrustedError("it is no certificate: it is no PEM")
     try:
-        certificate = x509.load_pem_x509_certificate(pem)
+        certificate = x509.load_der_x509_certificate(raw)
         # Parts are parsed when they are first asked for: all of them here, where a failure is expected.
         for part in ("extensions", "subject", "issuer", "not_valid_before_utc", "not_valid_after_utc"):
             getattr(certificate, part)

@@ -5,9 +5,11 @@ signatures on the update must satisfy the policy that the element itself names (
 configuration must be exactly the old one with those elements replaced.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from cryptography import x509
 
 from executor.audit.fabric.certificates import fingerprint
 from executor.audit.fabric.form import Signed
@@ -166,17 +168,28 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class RootSet:
-    """The root certificates of the organisations, as somebody knows them from elsewhere."""
+    """The root certificates of each organisation, as somebody knows them from elsewhere.
 
-    fingerprints: frozenset[bytes]
+    One organisation's root vouches for no other: else it could make a channel in which it is all of them.
+    """
+
+    fingerprints: Mapping[str, frozenset[bytes]]
+    """By MSP id."""
+
+    @classmethod
+    def of(cls, roots: Mapping[str, Iterable[x509.Certificate]]) -> "RootSet":
+        """Return the set of some certificates, by MSP id."""
+        return cls({msp_id: frozenset(map(fingerprint, found)) for msp_id, found in roots.items()})
 
     def missing(self, found: Configuration) -> list[str]:
-        """Return the organisations of a configuration with a root that is not among these."""
+        """Return the organisations of a configuration with a root that is not known as theirs."""
         return [
             organisation.msp_id
             for organisation in found.organisations
             if not organisation.roots
-            or any(fingerprint(root) not in self.fingerprints for root in organisation.roots)
+            or not self.fingerprints.get(organisation.msp_id, frozenset()).issuperset(
+                map(fingerprint, organisation.roots)
+            )
         ]
 
 

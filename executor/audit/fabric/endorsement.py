@@ -5,7 +5,7 @@ which is what the organisations committed as the chaincode's definition. Every k
 is looked at, in every chaincode that it changes anything of.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -22,8 +22,9 @@ from executor.audit.fabric.messages import (
     policies,
     policy,
 )
-from executor.audit.fabric.policy import satisfies
+from executor.audit.fabric.policy import MAX_KNOWN, satisfies
 from executor.audit.fabric.rwset import NamespaceSet
+from executor.audit.fabric.signers import NOBODY, Rule, named_rule, signature_rule
 from executor.audit.fabric.state import Key, State
 from executor.audit.fabric.transaction import Transaction
 
@@ -68,6 +69,8 @@ class Definitions:
             return None
         rules = parse(definition.ChaincodeValidationInfo, self._field(name, "ValidationInfo"))
         served = parse(definition.ChaincodeEndorsementInfo, self._field(name, "EndorsementInfo"))
+        if not rules.validation_plugin:
+            return None
         if rules.validation_plugin != PLUGIN:
             raise MalformedError(f"{name} is validated by {rules.validation_plugin[:40]!r}, unknown here")
         package = parse(collection.CollectionConfigPackage, self._field(name, "Collections"))
@@ -76,9 +79,7 @@ class Definitions:
             served.version,
             rules.validation_parameter,
             {
-                found.name: found.endorsement_policy.SerializeToString()
-                if found.HasField("endorsement_policy")
-                else rules.validation_parameter
+                found.name: found.endorsement_policy.SerializeToString() or rules.validation_parameter
                 for found in own
             },
         )
@@ -101,21 +102,59 @@ class Endorsements:
     def __init__(self, state: State) -> None:
         self._state = state
         self.definitions = Definitions(state)
+        self._counted: dict[tuple[Configuration, str, tuple[Identity, ...]], tuple[str, ...]] = {}
 
     def check(self, found: Transaction, configuration: Configuration, block: BlockPolicies) -> None:
-        """Return if every change is endorsed as its policies ask; raise with the verdict of a peer."""
+        """Return if every change is endorsed as its policies ask; raise with the verdicts of peers.
+
+        A peer judges the chaincodes in an order that nobody can foretell and notes the first fault, so all
+        of them are found.
+        """
         parts = {part.name: part for part in found.sets}
         changed = [name for name, part in parts.items() if part.has_changes]
+        faults: list[InvalidError] = []
         for name in dict.fromkeys([found.chaincode, *changed]):
-            default = self._policy_of(name, configuration)
             part = parts.get(name)
-            self._check_part(name, part, default, found.endorsers, configuration, block)
+            try:
+                default = self._policy_of(name, configuration)
+                self._check_part(name, part, default, found.endorsers, configuration, block)
+            except InvalidError as error:
+                faults.append(error)
+                continue
             if part is not None and (part.metadata or part.hashed_metadata):
                 block.changed.update(change.key for change in (*part.metadata, *part.hashed_metadata))
+        if faults:
+            faults[0].others = frozenset(fault.verdict for fault in faults)
+            raise faults[0]
+
+    def organisations(self, found: Transaction, configuration: Configuration) -> tuple[str, ...]:
+        """Return the organisations whose endorsement counts for the chaincode that was called."""
+        asked = (configuration, found.chaincode, tuple(found.endorsers))
+        counted = self._counted.get(asked)
+        if counted is None:
+            counted = self.rule_of(found.chaincode, configuration).counted(found.endorsers)
+            if len(self._counted) >= MAX_KNOWN:
+                self._counted.clear()
+            self._counted[asked] = counted
+        return counted
+
+    def rule_of(self, name: str, configuration: Configuration) -> Rule:
+        """Return who can endorse what a chaincode does."""
+        if name == LIFECYCLE:
+            return named_rule(configuration.policies, LIFECYCLE_POLICY)
+        known = self.definitions.find(name)
+        return NOBODY if known is None else application_rule(known.policy, configuration)
+
+    def forget(self) -> None:
+        """Read definitions anew: the lifecycle has written."""
+        self.definitions.forget()
+        self._counted.clear()
 
     def _policy_of(self, name: str, configuration: Configuration) -> Check:
         if name == LIFECYCLE:
-            return _named(LIFECYCLE_POLICY, configuration)
+            if configuration.policies.has(LIFECYCLE_POLICY):
+                return _named(LIFECYCLE_POLICY, configuration)
+            return _members(configuration.application.values(), len(configuration.application) // 2 + 1)
         known = self.definitions.find(name)
         if known is None or not known.policy:
             raise InvalidError(Verdict.INVALID_CHAINCODE, f"{name[:64]!r} is no chaincode of the channel")
@@ -166,7 +205,10 @@ class Endorsements:
             wanted = collected.removeprefix(IMPLICIT)
             for group, msp_id in configuration.application.items():
                 if msp_id == wanted:
-                    return _named(f"/Channel/Application/{group}/Endorsement", configuration)
+                    policy_name = f"/Channel/Application/{group}/Endorsement"
+                    if configuration.policies.has(policy_name):
+                        return _named(policy_name, configuration)
+                    return _members([msp_id], 1)
             raise _refused(f"{wanted[:64]!r} is no organisation of the application")
         known = self.definitions.find(name)
         if known is None or collected not in known.collections:
@@ -187,8 +229,27 @@ def _application(raw: bytes, configuration: Configuration) -> Check:
     return lambda endorsers: satisfies(envelope, endorsers)
 
 
+def application_rule(raw: bytes, configuration: Configuration) -> Rule:
+    """Read who can satisfy a policy of a definition."""
+    found = _policy(raw)
+    if found.WhichOneof("Type") == "channel_config_policy_reference":
+        return named_rule(configuration.policies, found.channel_config_policy_reference)
+    return signature_rule(found.signature_policy)
+
+
 def _named(name: str, configuration: Configuration) -> Check:
     return lambda endorsers: configuration.policies.holds(name, endorsers)
+
+
+def _members(organisations: Iterable[str], least: int) -> Check:
+    """Any member of so many of these organisations: what holds where the configuration has no policy."""
+    wanted = frozenset(organisations)
+
+    def check(endorsers: Sequence[Identity]) -> bool:
+        found = {endorser.organisation.msp_id for endorser in endorsers if not endorser.refusal}
+        return len(found & wanted) >= least
+
+    return check
 
 
 def _refused(why: str) -> InvalidError:

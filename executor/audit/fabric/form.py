@@ -58,6 +58,10 @@ class InvalidError(Exception):
     def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)
         self.verdict = verdict
+        self.dispatched = False
+        """Whether a peer finds it only after it has looked for the id in earlier blocks."""
+        self.others: frozenset[Verdict] = frozenset()
+        """What another peer may note with equal right: it judges chaincodes in no order, up to a fault."""
         self.transaction: Transaction | None = None
         """What can be read of it all the same."""
 
@@ -118,7 +122,11 @@ class Form:
             self.proposal, action, answered, answer = _action(payload)
         except MalformedError as error:
             raise InvalidError(Verdict.INVALID_ENDORSER_TRANSACTION, str(error)) from error
-        self.chaincode, self.sets = _results(channel, answer)
+        try:
+            self.chaincode, self.sets = _results(channel, answer)
+        except InvalidError as error:
+            error.dispatched = True
+            raise
         for item in action.endorsements:
             endorser = item.endorser
             self.endorsed.append(Signed(endorser, answered + endorser, item.signature))
@@ -160,6 +168,8 @@ def _action(payload: Any) -> tuple[bytes, Any, bytes, Any]:
             raise MalformedError("its action names no creator")
     found = parse(transaction.ChaincodeActionPayload, actions[0].payload)
     asked, action = found.chaincode_proposal_payload, found.action
+    if not asked:  # its hash would be that of the headers alone, which peers do not compute
+        raise MalformedError("its action holds no proposal")
     answered = action.proposal_response_payload
     answer = parse(response.ProposalResponsePayload, answered)
     bound = hashlib.sha256(payload.header.channel_header + header + asked)
@@ -170,6 +180,8 @@ def _action(payload: Any) -> tuple[bytes, Any, bytes, Any]:
 
 def _results(channel: Any, answer: Any) -> tuple[str, list[NamespaceSet]]:
     called = _called(channel.extension)
+    if not answer.extension:
+        raise InvalidError(Verdict.BAD_RESPONSE_PAYLOAD, "what was endorsed holds no results")
     done = parsed(proposal.ChaincodeAction, answer.extension, Verdict.BAD_RESPONSE_PAYLOAD)
     try:
         sets = read_sets(done.results)

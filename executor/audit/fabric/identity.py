@@ -11,7 +11,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.x509.oid import NameOID
 
 from executor.audit.fabric.certificates import chain_id, fingerprint
@@ -41,9 +41,22 @@ class Identity:
 
     @cached_property
     def key(self) -> tuple[str, bytes]:
-        """What makes two spellings of a certificate the same signer."""
-        signed = hashlib.sha256(self.certificate.tbs_certificate_bytes).digest()
-        return self.organisation.msp_id, signed
+        """What makes two spellings of a certificate the same signer: not which of two values of S it has.
+
+        One that its authority signed twice is two, for Fabric and so here.
+        """
+        signed = self.certificate.tbs_certificate_bytes + self._least_signature
+        return self.organisation.msp_id, hashlib.sha256(signed).digest()
+
+    @property
+    def _least_signature(self) -> bytes:
+        """The authority's signature, with the lower of the two values of S."""
+        key, signature = self.chain[0].public_key(), self.certificate.signature
+        order = ORDERS.get(key.curve.name) if isinstance(key, ec.EllipticCurvePublicKey) else None
+        if order is None:
+            return signature
+        r, s = decode_dss_signature(signature)
+        return encode_dss_signature(r, min(s, order - s))
 
     @cached_property
     def fingerprint(self) -> bytes:

@@ -23,6 +23,8 @@ from fabric_protos.peer import (
 from fabric_protos.peer.lifecycle import chaincode_definition_pb2, db_pb2
 from google.protobuf.message import DecodeError
 
+from executor.audit.fabric.wire import WireError, usual_form
+
 common: Any = common_pb2
 configtx: Any = configtx_pb2
 configuration: Any = configuration_pb2
@@ -49,8 +51,15 @@ class MalformedError(Exception):
 
 
 def parse(kind: Any, raw: bytes) -> Any:
-    """Decode one message, or say which kind it should have been."""
+    """Decode one message as peers do, or say which kind it should have been."""
     try:
-        return kind.FromString(raw)
-    except (DecodeError, RecursionError) as error:
+        found = kind.FromString(raw)
+        found.DiscardUnknownFields()
+        if found.SerializeToString() == raw:
+            return found  # in the usual form, which all decoders read alike
+    except (DecodeError, RecursionError):
+        pass
+    try:
+        return kind.FromString(usual_form(kind.DESCRIPTOR, raw))
+    except (DecodeError, RecursionError, WireError) as error:
         raise MalformedError(f"{len(raw)} bytes are not a {kind.DESCRIPTOR.name}") from error

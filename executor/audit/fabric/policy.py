@@ -4,7 +4,7 @@ A signer counts once however often it signed, an invalid signature does not coun
 fills one place of a rule, as in Fabric.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from executor.audit.fabric.certificates import UntrustedError
@@ -13,7 +13,8 @@ from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, parse, policies, principal
 from executor.audit.fabric.organisation import Members
 
-MAX_DEPTH = 32
+MAX_DEPTH = 50
+"""How deep a policy or a configuration is nested at most; the decoder reads no deeper ones."""
 MAX_KNOWN = 4096
 _ROLE = principal.MSPRole
 _KIND = principal.MSPPrincipal
@@ -75,18 +76,33 @@ class Policies:
         return held
 
     def _holds(self, name: str, found: Sequence[Identity]) -> bool:
-        policy = self.own.get(name)
-        if policy is None:
+        envelope, meta = self.read(name)
+        if envelope is not None:
+            return satisfies(envelope, found)
+        if meta is None:
             return False
-        if policy.type == policies.Policy.SIGNATURE:
-            return satisfies(parse(policies.SignaturePolicyEnvelope, policy.value), found)
-        if policy.type != policies.Policy.IMPLICIT_META:
-            return False
-        meta = parse(policies.ImplicitMetaPolicy, policy.value)
         held = sum(group._holds(meta.sub_policy, found) for group in self.groups.values())
-        return held >= self._needed(meta.rule)
+        return held >= self.needed(meta.rule)
 
-    def _needed(self, rule: int) -> int:
+    def read(self, name: str) -> tuple[Any, Any]:
+        """Return a policy of this group as a signature policy or as an implicit one, or as neither."""
+        policy = self.own.get(name)
+        if policy is not None and policy.type == policies.Policy.SIGNATURE:
+            envelope = parse(policies.SignaturePolicyEnvelope, policy.value)
+            return (envelope if envelope.version == 0 else None), None
+        if policy is not None and policy.type == policies.Policy.IMPLICIT_META:
+            return None, parse(policies.ImplicitMetaPolicy, policy.value)
+        return None, None
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Iterate over every policy from here on: its path, and what it says."""
+        for name, policy in sorted(self.own.items()):
+            yield f"/{self.path}/{name}", policy.SerializeToString(deterministic=True)
+        for group in self.groups.values():
+            yield from group.items()
+
+    def needed(self, rule: int) -> int:
+        """How many of its groups have to satisfy an implicit policy of this group."""
         if not self.groups:
             return 0
         kinds = policies.ImplicitMetaPolicy
@@ -94,25 +110,32 @@ class Policies:
 
 
 def satisfies(envelope: Any, found: Sequence[Identity]) -> bool:
-    """Whether signers satisfy a signature policy."""
-    if envelope.version != 0:
+    """Whether signers satisfy a signature policy; one with a rule that means nothing is satisfied by nobody.
+
+    Its version is looked at in the configuration alone: so do peers, and one noted elsewhere counts for them.
+    """
+    if not _has_meaning(envelope.rule, len(envelope.identities), 0):
         return False
-    return _rule(envelope.rule, envelope.identities, found, [False] * len(found), 0)
+    return _rule(envelope.rule, envelope.identities, found, [False] * len(found))
 
 
-def _rule(rule: Any, principals: Any, found: Sequence[Identity], used: list[bool], depth: int) -> bool:
+def _has_meaning(rule: Any, principals: int, depth: int) -> bool:
     if depth > MAX_DEPTH:
         return False
+    if rule.WhichOneof("Type") == "n_out_of":
+        return all(_has_meaning(inner, principals, depth + 1) for inner in rule.n_out_of.rules)
+    return bool(rule.WhichOneof("Type") == "signed_by" and 0 <= rule.signed_by < principals)
+
+
+def _rule(rule: Any, principals: Any, found: Sequence[Identity], used: list[bool]) -> bool:
     if rule.WhichOneof("Type") == "n_out_of":
         held = 0
         for inner in rule.n_out_of.rules:
             tried = used.copy()
-            if _rule(inner, principals, found, tried, depth + 1):
+            if _rule(inner, principals, found, tried):
                 held += 1
                 used[:] = tried
         return bool(held >= rule.n_out_of.n)
-    if rule.WhichOneof("Type") != "signed_by" or not 0 <= rule.signed_by < len(principals):
-        return False
     wanted = principals[rule.signed_by]
     for place, identity in enumerate(found):
         if not used[place] and is_principal(identity, wanted):

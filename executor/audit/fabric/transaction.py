@@ -1,5 +1,6 @@
 """A transaction as it stands in a block: what a peer checks before it looks at any policy."""
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -26,6 +27,8 @@ class Transaction:
     """Who endorsed it with a valid signature."""
     proposal: bytes = field(default=b"", repr=False)
     """What the client asked for, as the endorsers saw it."""
+    endorsed_by: tuple[str, ...] = ()
+    """The organisations of those endorsers whom the chaincode's policy asks for, once it is satisfied."""
 
     @property
     def arguments(self) -> list[bytes]:
@@ -48,10 +51,20 @@ class Transaction:
 
 
 def tx_id_of(raw: bytes) -> str:
-    """Return the id in a transaction's header, whatever else is wrong with it; empty without one."""
+    """Return the id under which peers keep a transaction, whatever else is wrong with it; empty without one.
+
+    It is the id in its header, or the one that its header should have had if there is none.
+    """
     try:
         payload = parse(common.Payload, parse(common.Envelope, raw).payload)
-        return str(parse(common.ChannelHeader, payload.header.channel_header).tx_id)
+        if not payload.HasField("header"):
+            return ""
+        header = payload.header
+        said = str(parse(common.ChannelHeader, header.channel_header).tx_id)
+        if said:
+            return said
+        signature = parse(common.SignatureHeader, header.signature_header)
+        return hashlib.sha256(signature.nonce + signature.creator).hexdigest()
     except MalformedError:
         return ""
 

@@ -31,6 +31,8 @@ class Judged:
     tx_id: str
     verdict: Verdict
     why: str = ""
+    others: frozenset[Verdict] = frozenset()
+    """What another peer may note with equal right."""
     counts: bool = False
     """Whether the walk goes on as if it were valid."""
     transaction: Transaction | None = field(default=None, repr=False)
@@ -55,6 +57,13 @@ class Validator:
         """Go on where an earlier run stood, on the state that was filled from its file."""
         self._ids, self.commit_hash = ids, commit_hash
 
+    def remember(self, block: Block) -> None:
+        """Keep the ids of a block whose transactions are not judged: peers look for them, too."""
+        self._ids.update(kept_id(tx_id_of(raw)) for raw in block.data)
+
+    def _is_known(self, tx_id: str) -> bool:
+        return kept_id(tx_id) in self._ids
+
     def judge(self, block: Block, configuration: Configuration) -> list[Judged]:
         """Return the verdict on each transaction of a block before anything of it is applied to the state.
 
@@ -78,7 +87,10 @@ class Validator:
         """
         updates: dict[Key, Update] = {}
         for judged in found:
-            self._ids.add(bytes.fromhex(judged.tx_id) if _ID(judged.tx_id) else judged.tx_id.encode())
+            self._ids.add(kept_id(judged.tx_id))
+            noted = recorded[judged.index] if judged.index < len(recorded) else None
+            if noted in judged.others:
+                judged.verdict = Verdict(noted)
             if judged.transaction is None:
                 continue
             if judged.verdict is Verdict.VALID:
@@ -86,7 +98,6 @@ class Validator:
                 judged.why = "" if judged.verdict is Verdict.VALID else "what it read had changed"
                 judged.counts = judged.verdict is Verdict.VALID
             else:
-                noted = recorded[judged.index] if judged.index < len(recorded) else None
                 judged.counts = noted == Verdict.VALID and judged.verdict is not Verdict.DUPLICATE_TXID
             if judged.counts:
                 self._write(judged.transaction.sets, Version(number, judged.index), updates)
@@ -96,7 +107,7 @@ class Validator:
         """Make the block part of the state, and its commit hash the last one."""
         self.state.apply(updates)
         if LIFECYCLE in {key.namespace for key in updates}:
-            self.endorsements.definitions.forget()
+            self.endorsements.forget()
         if number > 0:
             self.commit_hash = commit_hash(flags, updates, self.commit_hash)
 
@@ -113,15 +124,19 @@ class Validator:
                 raise form
             found = Transaction.of(form, configuration)
         except InvalidError as error:
-            return Judged(index, tx_id_of(raw), error.verdict, str(error), transaction=error.transaction)
+            judged = Judged(index, tx_id_of(raw), error.verdict, str(error), transaction=error.transaction)
+            if error.dispatched and self._is_known(judged.tx_id):
+                judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"
+            return judged
         judged = Judged(index, found.tx_id, Verdict.VALID, transaction=found)
-        if bytes.fromhex(found.tx_id) in self._ids:
+        if self._is_known(found.tx_id):
             judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"
             return judged
         try:
             self.endorsements.check(found, configuration, policies)
+            found.endorsed_by = self.endorsements.organisations(found, configuration)
         except InvalidError as error:
-            judged.verdict, judged.why = error.verdict, str(error)
+            judged.verdict, judged.why, judged.others = error.verdict, str(error), error.others
         except MalformedError as error:
             judged.verdict, judged.why = Verdict.INVALID_OTHER_REASON, str(error)
         return judged
@@ -153,6 +168,13 @@ class Validator:
             return updates[key].metadata
         entry = self.state.get(key)
         return None if entry is None else entry.metadata
+
+
+def kept_id(tx_id: str) -> bytes:
+    """Return the bytes that stand for an id: what is no hash never has as many as one."""
+    if _ID(tx_id):
+        return bytes.fromhex(tx_id)
+    return bytes(33) + hashlib.sha256(tx_id.encode()).digest()
 
 
 def commit_hash(flags: bytes, updates: dict[Key, Update], before: bytes) -> bytes:

@@ -8,7 +8,7 @@ import click
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.fabric.organisation import Organisation
-from executor.audit.files import read_roots
+from executor.audit.files import read_roots_of
 from executor.audit.findings import Findings
 from executor.audit.proof.channel import ModelChannel, read_channel
 from executor.audit.proof.claims import Pin
@@ -36,7 +36,11 @@ ROOTS_ALONE = (
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--model", "name", required=True, metavar="PROCESS/NODE", help="Which model it has to be.")
 @click.option("--owner", required=True, metavar="MSPID", help="Whose it has to be, such as Org1MSP.")
-@click.option("--roots", type=click.Path(path_type=Path), help="The owner's root certificates in PEM.")
+@click.option(
+    "--roots",
+    type=click.Path(path_type=Path),
+    help="The owner's root certificates: a file in PEM, or a directory with MSPID-N.pem.",
+)
 @click.option(
     "--file", "file", type=click.Path(dir_okay=False, path_type=Path), help="An export of the channel."
 )
@@ -68,7 +72,7 @@ def proof(  # noqa: PLR0917
         known = read_channel(file, Anchor(parse_anchor(genesis)), pin)
         organisation = known.organisation
     else:
-        organisation = Organisation.of_roots(pin.owner, read_roots(roots or folder))
+        organisation = Organisation.of_roots(pin.owner, read_roots_of(pin.owner, roots or folder))
     verify_proof(findings, found, pin, organisation, known)
     shown = _to_dict(pin, findings, known)
     answer(shown, lambda: _text(pin, findings, known), as_json=as_json, indent=2)

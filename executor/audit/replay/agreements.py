@@ -85,7 +85,6 @@ def check_process(findings: Findings, view: View, item: Written) -> None:
     if record.status is ProcessState.RUNNING and was is ProcessState.PROPOSED:
         missing = ", ".join(record.missing)
         findings.check("agreements", not missing, f"{key} runs, not accepted by {missing}", where)
-        _check_images(findings, view, record, key)
         fixed = keys.initial(record.process) in view.written
         right = fixed is (record.specification.initial_model is not None)
         findings.check("agreements", right, f"{key} starts from another model than was agreed on", where)
@@ -93,7 +92,7 @@ def check_process(findings: Findings, view: View, item: Written) -> None:
 
 
 def _check_images(findings: Findings, view: View, record: ProcessRecord, key: Key) -> None:
-    """Every image of a process is registered with the bytes it is pinned to, and not retired."""
+    """Every image of a proposal is registered with the bytes it is pinned to, and not retired by then."""
     for step in record.specification.steps:
         image = view.before(keys.image(step.image_name, step.image_version), ImageRecord)
         usable = image is not None and image.status is ImageState.REGISTERED

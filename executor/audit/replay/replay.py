@@ -56,9 +56,9 @@ SENTENCES = {
 }
 
 NOT_REPLAYED = (
-    "That a change of a running process fitted it: that its iteration was to come, that a topology names its"
-    " nodes, that there was a place for a new one. Who agreed is counted again; that it made sense is the"
-    " endorsing majority's word.",
+    "That a change of a running process fitted it: that a topology names its nodes, that there was a place"
+    " for a new one, that a new coordinator takes part. Who agreed is counted again, and that nothing was"
+    " altered that had begun; the rest is the endorsing majority's word.",
     "That the trees of a confidential process are trees within its limits, and none of them a copy: blocks"
     " hold their digests alone. The organisations that hold the trees can look.",
     "That bounds were kept which make no claim true or false: lengths of texts, requests that nobody needed,"

@@ -104,7 +104,7 @@ def _consent(view: View, asked: AccessRequest) -> Consent:
     access = view.before(keys.access(asked.process, asked.node), AccessRecord)
     owner = "" if access is None else access.owner
     rule = process.specification.model_access
-    return consent_to_access(rule, owner, progress.present(), asked.subject)
+    return consent_to_access(rule, owner, progress.entitled(), asked.subject)
 
 
 def _outcome(view: View, asked: AccessRequest, by: Provenance) -> AccessDecision | None:

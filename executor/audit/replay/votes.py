@@ -3,21 +3,25 @@
 Everything is computed from what stood before the block, by the code of `protocol` that the chaincode runs.
 """
 
+from functools import partial
+
 from executor.audit.findings import Findings
 from executor.audit.replay.view import ORCHESTRATION, View, Written
 from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.onset import check_onset
 from protocol.agreement.progress import Progress
-from protocol.errors import RecordError
+from protocol.errors import RecordError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AbortVote, AbsenceVote, ChangeRecord
 from protocol.ledger.processes import ProcessRecord
 from protocol.ledger.silence import Silence
-from protocol.ledger.tasks import TaskRecord
+from protocol.ledger.tasks import ShareRecord
 from protocol.task.opening import TaskId
 
 SENTENCES = {
     "quorums": "each change and each abort had the votes that it takes, of those who had a say",
+    "onsets": "no change altered what a task that had begun was to work with",
     "silence": "each vote to leave somebody out counts if, and only if, the silence had lasted long enough",
 }
 
@@ -38,6 +42,18 @@ def check_quorum(findings: Findings, view: View, item: Written) -> None:
     findings.check("quorums", empty is None, f"{key} leaves nobody for iteration {empty}", view.where)
     next_one = record.number == process.course.count
     findings.check("quorums", next_one, f"{key} is not the next change of its process", view.where)
+
+
+def check_past(findings: Findings, view: View, item: Written) -> None:
+    """A change holds from an iteration on in which it alters nothing that a task has begun with."""
+    record = item.record
+    assert isinstance(record, ChangeRecord)  # noqa: S101
+    progress, _ = view.progress(_running(view, record.process))
+    try:
+        check_onset(record.change, progress)
+        findings.count("onsets")
+    except StateError as error:
+        findings.check("onsets", False, f"{item.key} holds too early: {error.cause}", view.where)
 
 
 def check_abort(findings: Findings, view: View, item: Written) -> None:
@@ -64,16 +80,17 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
     process = _running(view, record.process)
     progress, done = view.progress(process)
     nodes = _owed(progress, record, str(key.parts[1]))
-    owing = record.nodes == nodes and all(map(progress.plan.is_open, nodes.values()))
-    findings.check("silence", owing, f"{key} is about nodes that owe nothing", where)
     silence = Silence(process, progress.plan, done, record.organisation, nodes, record.whole)
+    share_of = partial(_first_share, view)
+    owing = silence.owes and record.nodes == nodes and all(map(progress.plan.is_open, nodes.values()))
+    findings.check("silence", owing, f"{key} is about nodes that owe nothing", where)
+    waiting = silence.waits(share_of)
+    findings.check("silence", not waiting, f"{key} is about nodes that wait for others", where)
     voter = record.by.organisation
     last = view.before(item.raw_key, AbsenceVote)
     if last is not None and not view.had_mark(ORCHESTRATION, voter, item.raw_key, last.mark):
         last = None
-    acts = silence.last_acts(
-        lambda task: _task(view, task), lambda number: _change(view, record.process, number)
-    )
+    acts = silence.last_acts(share_of, lambda number: _change(view, record.process, number))
     expected = silence.vote(acts, last, record.by)
     same = expected == record
     what = f"{key} counts since {record.since}, and the ledger says {expected.since}"
@@ -83,7 +100,7 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
 
 
 RULES = {
-    "change": (check_quorum,),
+    "change": (check_quorum, check_past),
     "process": (check_abort,),
     "absence": (check_silence,),
     "departure": (check_silence,),
@@ -113,8 +130,8 @@ def _has_voted(view: View, process: str, organisation: str) -> bool:
     return view.has_mark(*place) if key in view.written else view.had_mark(*place)
 
 
-def _task(view: View, task: TaskId) -> TaskRecord | None:
-    return view.before(keys.task(task.process, task.node, task.iteration), TaskRecord)
+def _first_share(view: View, task: TaskId) -> ShareRecord | None:
+    return view.before(keys.share(task.process, task.iteration, task.node), ShareRecord)
 
 
 def _change(view: View, process: str, number: int) -> ChangeRecord:

@@ -117,15 +117,20 @@ def _agreements(view: View, record: ChangeRecord, organisation: str) -> Iterator
         if agreement is not None and agreement.digest == change_digest(record.change):
             yield agreement.by
         return
-    places = (
-        [keys.departure(process, subject["organisation"], organisation)]
-        if subject["whole"]
-        else [keys.absence(process, node, organisation) for node in subject["nodes"]]
-    )
-    for place in places:
-        vote = view.find(place, AbsenceVote)
-        if vote is not None and vote.counts and vote.nodes == subject["nodes"]:
-            yield vote.by
+    decisive, vote = _absence_vote(view, record, record.asked), _absence_vote(view, record, organisation)
+    if decisive is None or vote is None:
+        return
+    if vote.counts and vote.nodes == subject["nodes"] and vote.seen == decisive.seen:
+        yield vote.by
+
+
+def _absence_vote(view: View, record: ChangeRecord, organisation: str) -> AbsenceVote | None:
+    """Return an organisation's vote to leave out whom a change does; void where others saw more since."""
+    process, subject = record.process, record.subject
+    if subject["whole"]:
+        return view.find(keys.departure(process, subject["organisation"], organisation), AbsenceVote)
+    named = [*subject["nodes"]]
+    return view.find(keys.absence(process, named[0], organisation), AbsenceVote) if len(named) == 1 else None
 
 
 RULES = {

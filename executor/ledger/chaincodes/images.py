@@ -54,5 +54,5 @@ class Images(Proxy):
         return self._history(RebuildRecord, "RebuildHistory", name, version, organisation)
 
     def retire(self, name: str, version: str, reason: str = "") -> Submitted[ImageRecord]:
-        """Retire a version of the caller's organisation: it starts no new tasks."""
+        """Retire a version of the caller's organisation: no process is proposed with it any more."""
         return self._submit(ImageRecord, "Retire", name, version, reason)

@@ -27,7 +27,7 @@ from executor.audit.verify import copies_of
 from executor.ledger.gateway.identity import Identity
 from support.memory.ledger import VALID, Ledger, Member, encode
 
-CHANNEL = "attestree"
+CHANNEL, PROCESS = "attestree", "fraud-2026"
 ORDERER = "OrdererMSP"
 START = datetime(2026, 11, 15, tzinfo=UTC)
 CODES = {VALID: 0, "MVCC_READ_CONFLICT": 11, "PHANTOM_READ_CONFLICT": 12}
@@ -195,13 +195,15 @@ class Recorder:
         self.config, self.config_number = config, len(self.blocks)
         self._add([_config_envelope(config, last, self.orderer)], [0], {})
 
-    def bundle(self, process="fraud-2026", blocks=None):
-        """What `executor audit export` would write."""
+    def bundle(self, process=None, blocks=None, first=0):
+        """What `executor audit export` would write, about the process of the tests if it is there."""
         blocks = self.blocks if blocks is None else blocks
+        if process is None:
+            process = PROCESS if any(f"\0process\0{PROCESS}\0".encode() in raw for raw in blocks) else ""
         file = io.BytesIO()
         writer = BundleWriter(file)
-        writer.add(MANIFEST, Manifest(CHANNEL, process, len(blocks), self.genesis).to_bytes())
-        for number, raw in enumerate(blocks):
+        writer.add(MANIFEST, Manifest(CHANNEL, process, len(blocks), self.genesis, first).to_bytes())
+        for number, raw in enumerate(blocks[first:], first):
             writer.add(block_name(number), raw)
         for name, content in copies_of(Configuration(CHANNEL, self.config)):
             writer.add(name, content)

@@ -41,6 +41,7 @@ class LearnerContainer:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.code = folder, 0
+        self.thread: threading.Thread | None = None
 
     @classmethod
     def create(cls, _client: object, _profile: object, mounts: Any, *_: object) -> Self:
@@ -50,11 +51,9 @@ class LearnerContainer:
         assert {path.name for path in mounted} == laid_out
         return cls(mounts.rows.parent)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thread.join()
+    def remove(self) -> None:
+        if self.thread is not None:
+            self.thread.join()
 
     def start(self, key: bytearray) -> None:
         self.thread = threading.Thread(target=self._run, args=(io.BytesIO(bytes(key)),))
@@ -62,6 +61,7 @@ class LearnerContainer:
         self.thread.start()
 
     def wait_for_end(self, seconds: float) -> bool:
+        assert self.thread is not None
         self.thread.join(seconds)
         return False
 

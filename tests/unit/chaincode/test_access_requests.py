@@ -1,5 +1,7 @@
 """Requests to read models and the votes on them: who may ask, who decides, and what nobody can do."""
 
+from datetime import timedelta
+
 import pytest
 from support.memory.federation import DIGESTS, MODEL, Federation, changed, ended, prepared
 from support.memory.ledger import RefusedError
@@ -258,3 +260,48 @@ def test_h9_who_left_before_the_end_has_no_say_and_is_not_waited_for():
     assert asked["missing"] == ["Org1MSP", "Org2MSP"]
     assert federation.admin3.code(*call(federation, asked, True)) == "ACCESS_ORGANISATION"
     assert federation.admin3.code(MODEL, *revocation(federation, "Org2MSP")) == "ACCESS_ORGANISATION"
+
+
+def leave_out_third(federation):
+    """Have the two others leave the third organisation out, a day after the start and an hour."""
+    federation.time += timedelta(days=1, hours=1)
+    for member in (federation.admin1, federation.admin2):
+        vote = member.submit("orchestration", "LeaveOutOrganisation", federation.process, "Org3MSP", "gone")
+    assert vote["change"] is not None
+
+
+def completed(federation, *nodes):
+    federation.publish_all(*nodes)
+    federation.admin1.submit("orchestration", "Complete", federation.process)
+    return federation
+
+
+def test_h9_who_did_the_last_iteration_decides_though_the_others_left_its_other_node_out():
+    """Else a majority could take the say of who would refuse, for a second node that is silent."""
+    alone = {"topology": {"kind": "disconnected"}, "nodes": NODES | {"node06": "Org3MSP"}}
+    federation = Channel(THREE | alone | {"model_access": "all"})
+    for node in NODES:
+        federation.players[node].open(0)
+        federation.players[node].complete()
+    leave_out_third(federation)
+    present = federation.auditor1.evaluate("orchestration", "Status", federation.process)["present"]
+    assert present == ["Org1MSP", "Org2MSP"]
+    asked = ask(completed(federation, *NODES))
+    assert asked["missing"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
+    refused = federation.admin3.submit(*call(federation, asked, False))
+    assert refused["request"]["decision"]["granted"] is False
+
+
+def test_h9_a_member_without_nodes_decides_though_the_others_left_it_out():
+    nodes = {"node01": "Org1MSP", "node03": "Org2MSP"}
+    federation = Channel(THREE | {"nodes": nodes, "model_access": "all"})
+    federation.play(0)
+    leave_out_third(federation)
+    assert ask(completed(federation, *nodes))["missing"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
+
+
+def test_h9_who_was_left_out_before_its_last_iteration_decides_nothing():
+    federation = Channel(THREE | {"model_access": "all"})
+    leave_out_third(federation)
+    federation.play(0, ["node01", "node03"])
+    assert ask(completed(federation, "node01", "node03"))["missing"] == ["Org1MSP", "Org2MSP"]

@@ -217,6 +217,11 @@ def let_leave(*nodes):
     return act
 
 
+def share_alone(federation):
+    federation.players["node01"].open(0)
+    federation.players["node01"].share()
+
+
 def start_with_a_thousand_nodes(federation):
     nodes = {f"node{number:04d}": "Org1MSP" for number in range(1000)}
     federation.create(changed("nodes", nodes) | {"process": "large"})
@@ -413,6 +418,7 @@ TRIGGERS = {
     "NODE_UNKNOWN": ("running", process("TaskContext", "node99", 0)),
     "NODE_ACTIVE": ("running", process("Join", "node01", "Org1MSP", 1)),
     "NODE_INACTIVE": ("running", after(let_leave("node01"), process("Leave", "node01", 1))),
+    "NODE_WAITING": ("running", after(share_alone, process("LeaveOut", "node01", "why", who="admin2"))),
     "NODE_LAST": ("running", after(let_leave(*[*NODES][1:]), process("Leave", "node01", 1))),
     "PROCESS_NOT_RUNNING": ("running", after(abort, opening())),
     "TASK_UNKNOWN": (

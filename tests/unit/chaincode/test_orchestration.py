@@ -80,14 +80,43 @@ def test_c10_unknown_image_is_refused_at_creation(channel):
     assert channel.scientist1.code("orchestration", "Create", SPECIFICATION) == "IMAGE_UNKNOWN"
 
 
-def test_c10_retired_image_is_refused_at_creation_and_at_the_start(channel):
+def test_c10_retired_image_is_refused_at_creation(channel):
     channel.register()
+    channel.scientist1.submit("image", "Retire", *IMAGE)
+    assert channel.scientist1.code("orchestration", "Create", SPECIFICATION) == "IMAGE_RETIRED"
+
+
+@pytest.mark.parametrize("accepted", [0, 1, 2])
+def test_h7_an_outsider_that_retires_the_image_of_a_proposal_stops_nobody(channel, accepted):
+    """What members accepted is pinned; whoever registered it has no say in what they do with it."""
+    channel.scientist3.submit("image", "Register", *IMAGE, DIGESTS[1], DIGESTS[2], "registry.example/learner")
+    channel.create()
+    members = (channel.admin1, channel.admin2)
+    for member in members[:accepted]:
+        member.submit("orchestration", "Accept", P)
+    channel.scientist3.submit("image", "Retire", *IMAGE, "spite")
+    for member in members[accepted:]:
+        member.submit("orchestration", "Accept", P)
+    assert channel.admin1.submit("orchestration", "Start", P)["status"] == "running"
+    image = channel.context("node01", 0)["image"]
+    assert (image["version"], image["image_id"]) == (IMAGE[1], DIGESTS[2])
+
+
+def test_h7_an_outsider_that_retires_a_version_while_votes_run_stops_no_move(channel):
+    other = ("registry.example/learner",)
+    channel.scientist3.submit("image", "Register", *IMAGE, DIGESTS[1], DIGESTS[2], *other)
     channel.create()
     for member in (channel.admin1, channel.admin2):
         member.submit("orchestration", "Accept", P)
-    channel.scientist1.submit("image", "Retire", *IMAGE)
-    assert channel.admin1.code("orchestration", "Start", P) == "IMAGE_RETIRED"
-    assert channel.scientist1.code("orchestration", "Create", changed("process", "other")) == "IMAGE_RETIRED"
+    channel.admin1.submit("orchestration", "Start", P)
+    channel.scientist3.submit("image", "Register", IMAGE[0], "1.0.1", DIGESTS[3], DIGESTS[4], *other)
+    asked = channel.admin1.submit("orchestration", "UpdateImage", P, 0, "1.0.1")
+    channel.scientist3.submit("image", "Retire", IMAGE[0], "1.0.1", "spite")
+    assert channel.agree(channel.admin2, asked)["change"] == 0
+    image = channel.context("node01", 0)["image"]
+    assert (image["version"], image["image_id"], image["agreed"]) == ("1.0.1", DIGESTS[4], True)
+    # What is retired before anybody asks is not asked for.
+    assert channel.admin2.code("orchestration", "UpdateImage", P, 1, "1.0.1") == "IMAGE_RETIRED"
 
 
 @pytest.mark.parametrize(
@@ -599,7 +628,7 @@ def test_image_version_changes_by_consent_and_must_be_registered(running):
     assert asked["change"] is None
     assert running.context("node01", 2)["image"]["version"] == "1.0.0"
     running.scientist1.submit("image", "Retire", IMAGE[0], "1.0.1")
-    assert running.admin2.code(*running.agreement(asked)) == "IMAGE_RETIRED"
+    assert running.admin1.code(*update) == "IMAGE_RETIRED"
     running.register(version="1.0.2")
     asked = running.admin1.submit("orchestration", "UpdateImage", P, 2, "1.0.2")
     assert running.agree(running.admin2, asked)["change"] == 0

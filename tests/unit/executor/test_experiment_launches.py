@@ -26,7 +26,9 @@ if how == "fails":
 if how == "hangs":
     time.sleep(600)
 parts = {"commits": 1.0, "learning": 2.0 if organisation == "org1" else 4.0}
-print(json.dumps({"nodes": [{"node": organisation, "rounds": [{"iteration": 0}], "parts": parts}]}))
+process = words[words.index("--process") + 1]
+report = {"process": process, "node": organisation, "rounds": [{"iteration": 0}], "parts": parts}
+print(json.dumps({"nodes": [report]}))
 """
 
 
@@ -87,3 +89,22 @@ def test_what_nodes_say_meanwhile_is_heard_and_what_they_said_before_is_not(
 def test_a_launch_without_anything_to_do_has_no_parts() -> None:
     assert Reports().mean_parts() == {}
     assert json.dumps(Reports().tasks) == "[]"
+
+
+def reported(process: str, **parts: float) -> dict[str, Any]:
+    return {"process": process, "rounds": [], "parts": parts}
+
+
+def test_parts_of_processes_that_run_at_once_add_up_to_the_time_of_the_whole_and_of_each() -> None:
+    """One that ends early has nodes that are done; nothing of that is called the executors' start."""
+    short, long = reported("short", commits=1.0, learning=2.0), reported("long", commits=4.0, learning=5.0)
+    reports = Reports([short, long])
+    assert reports.parts_of(10.0) == {"commits": 2.5, "learning": 3.5, "done": 3.0, "executor": 1.0}
+    assert reports.parts_of(10.0, "short") == {
+        "commits": 1.0,
+        "learning": 2.0,
+        "done": 6.0,
+        "executor": 1.0,
+    }
+    assert reports.parts_of(10.0, "long") == {"commits": 4.0, "learning": 5.0, "done": 0.0, "executor": 1.0}
+    assert Reports().parts_of(2.0) == {"done": 0.0, "executor": 2.0}

@@ -48,3 +48,12 @@ def test_the_picture_of_the_parts_is_the_same_for_the_same_run(tmp_path: Path):
 def test_a_run_in_which_nothing_was_left_to_do_has_an_empty_bar(parts):
     bars = [row[-1] for row in parts_grid(OnLedger(**{**vars(RUN), "parts": parts})).rows]
     assert set("".join(bars)) == {"."}
+
+
+def test_a_run_that_was_taken_up_again_shows_no_ratio():
+    """Its time is that of the tasks that were left, the simulator's that of all."""
+    rows = dict(run_grid(OnLedger(**{**vars(RUN), "tasks": 239})).rows)
+    assert not [name for name in rows if name.startswith("Ratio to")]
+    assert rows["Ratio"] == "none: of 240 tasks this run did 239"
+    assert OnLedger(**{**vars(RUN), "tasks": 0}).ratio is None
+    assert RUN.ratio == 3.0

@@ -1,5 +1,6 @@
 """The learner as a program: exit codes, silence about secrets, and its end when nobody waits for it."""
 
+import gc
 import os
 import re
 import socket
@@ -50,7 +51,8 @@ def main(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr("learner.key.standard_input", source)
         return program.main([str(folder)]), capsys.readouterr()
 
-    return call
+    yield call
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("kind", [ValueError, MemoryError, KeyboardInterrupt, RecursionError])
@@ -161,3 +163,24 @@ def test_a_request_that_is_too_large_is_not_the_brokers_fault():
     broker, theirs = connected(b"")
     with broker, theirs, pytest.raises(FrameError):
         broker.ask(Request(Verb.SHARE, bytes(64), (bytes((1 << 20) + 1),)))
+
+
+def test_what_only_other_kinds_of_tasks_need_is_not_loaded_at_the_start():
+    """Every task pays for it: each is a process of its own."""
+    program = "import sys, learner.run; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-I", "-B", "-c", program], capture_output=True, check=True)
+    loaded = set(ran.stdout.decode().split())
+    assert "learning.fit_tree" in loaded
+    assert not {"learner.output", "learning.boost", "sklearn", "scipy"} & loaded
+
+
+def test_garbage_is_looked_for_again_once_the_packages_are_loaded(main, monkeypatch):
+    seen = []
+    before = gc.get_freeze_count()
+    monkeypatch.setattr(
+        "learner.run.run_task", lambda *_: seen.append((gc.isenabled(), gc.get_freeze_count()))
+    )
+    main(lambda: None)
+    ((enabled, frozen),) = seen
+    assert enabled
+    assert frozen > before

@@ -109,3 +109,9 @@ def test_changes_out_of_order_are_refused(starts):
 def test_a_change_at_the_same_iteration_replaces_the_earlier():
     schedule = Schedule(RULES[0], ((2, RULES[1]),)).changed(2, RULES[2]).changed(1, RULES[1])
     assert [schedule.at(iteration) for iteration in range(4)] == [RULES[0], RULES[1], RULES[2], RULES[2]]
+
+
+@given(st.sampled_from(RULES), st.sets(st.sampled_from(NODES)))
+def test_links_are_the_pairs_of_neighbours(topology, active):
+    pairs = {(node, other) for node in active for other in topology.neighbours(node, active) if node < other}
+    assert topology.links(active) == pairs

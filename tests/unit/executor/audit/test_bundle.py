@@ -81,6 +81,14 @@ def test_h20_a_manifest_in_another_form_is_refused(manifest):
     assert refused(Export([(MANIFEST, manifest), *Export.read(RAW).members[1:]]).write()) == "BUNDLE_FORMAT"
 
 
+@pytest.mark.parametrize("first", [b"0", b"-1", b"1", b"2", b"true", b'"1"'])
+def test_h20_a_first_block_that_is_none_is_refused(first):
+    raw = Manifest("c", "p", 1, "g").to_bytes().replace(b'"format"', b'"first":' + first + b',"format"')
+    with pytest.raises(BundleError) as refused:
+        Manifest.from_bytes(raw)
+    assert refused.value.code == "BUNDLE_FORMAT"
+
+
 def test_h20_a_later_version_is_refused():
     raw = Manifest("c", "p", 1, "g").to_bytes().replace(b'"version":1', b'"version":2')
     assert refused(Export([(MANIFEST, raw)]).write()) == "BUNDLE_VERSION"

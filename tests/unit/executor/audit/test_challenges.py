@@ -29,8 +29,9 @@ def played():
 
 @pytest.fixture(scope="module")
 def exposed():
-    """A task that an auditor ran again, and got other trees."""
+    """A task that an auditor ran again, and got other trees; beside it another process."""
     federation = played()
+    federation.create(SPEC | {"process": "another"})
     federation.auditor2.submit(EXECUTION, "Challenge", *TASK, [], "too good")
     federation.admin1.submit(EXECUTION, "AnswerChallenge", *TASK, "Org2MSP", "Org3MSP", DIGESTS[3])
     replayed = {"share": DIGESTS[1], "result": DIGESTS[2], "differing": ["node01/0000"]}

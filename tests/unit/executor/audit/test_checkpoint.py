@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from support.memory.audited import PROCESS
 from support.tampering import find_block, flipped
 
 from executor.audit.bundle import parse_anchor
@@ -78,6 +79,37 @@ def test_an_export_that_ends_before_the_checkpoint_is_refused(resumed, recorder,
     with pytest.raises(BundleError) as refused:
         resumed(recorder.bundle(blocks=recorder.blocks[: height - 1]))
     assert refused.value.code == "CHECKPOINT_AHEAD"
+
+
+def test_an_export_from_the_checkpoint_on_comes_to_the_same_end(resumed, kept, recorder, tmp_path, height):
+    found = resumed(recorder.bundle(first=height, process=PROCESS), checkpoint=tmp_path / "again")
+    assert found.verified
+    assert (tmp_path / "again").read_bytes() == (kept / "whole").read_bytes()
+
+
+def test_h18_an_export_from_the_checkpoint_on_of_another_chain_is_found(resumed, export, recorder, height):
+    again = export.forged(height - 2, recorder.orderer, lambda block: block.data.data.append(b"more"))
+    raw = recorder.bundle(first=height, process=PROCESS, blocks=again.blocks)
+    found = resumed(raw)
+    assert f"block {height}: it follows another block" in [
+        f"{item.where}: {item.what}" for item in found.failures
+    ]
+
+
+def test_h20_an_export_that_begins_elsewhere_than_the_checkpoint_ends_is_refused(resumed, recorder, height):
+    for first in (1, height - 1, height + 1):
+        with pytest.raises(BundleError) as refused:
+            resumed(recorder.bundle(first=first))
+        assert refused.value.code == "BUNDLE_BEGINNING"
+    with pytest.raises(BundleError) as refused:
+        verify_bundle(io.BytesIO(recorder.bundle(first=height)), Anchor(parse_anchor(recorder.genesis)))
+    assert refused.value.code == "BUNDLE_BEGINNING"
+
+
+def test_h20_an_export_from_the_checkpoint_on_of_another_channel_is_found(kept, recorder, height):
+    raw, file = recorder.bundle(first=height, process=PROCESS), (kept / "half").open("rb")
+    found = verify_bundle(io.BytesIO(raw), Anchor(b"\1" * 32), resume=file)
+    assert [failure.claim for failure in found.failures] == ["anchor"]
 
 
 @given(st.data())

@@ -110,9 +110,9 @@ def test_roots_are_read_from_a_directory(run, raw_export, tmp_path):
     roots.mkdir()
     assert run(raw_export, "--roots", str(roots)).exit_code == 2
     for name in ("Org1MSP", "Org2MSP", "Org3MSP", "OrdererMSP"):
-        (roots / f"{name}.pem").write_bytes(authority(name).pem)
+        (roots / f"{name}-0.pem").write_bytes(authority(name).pem)
     assert run(raw_export, "--roots", str(roots)).exit_code == 0
-    (roots / "Org2MSP.pem").unlink()
+    (roots / "Org2MSP-0.pem").unlink()
     ran = run(raw_export, "--roots", str(roots))
     assert ran.exit_code == 11
     assert "other roots than known for Org2MSP" in ran.stdout
@@ -122,3 +122,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     ran = CliRunner().invoke(main, ["audit", "verify", str(tmp_path / "none.tar"), "--genesis", "0" * 64])
     assert ran.exit_code == 2
     assert "none.tar" in ran.stderr
+
+
+def test_a_root_whose_file_names_no_organisation_is_refused(run, raw_export, tmp_path):
+    for name in ("Org1MSP", "Org2MSP", "Org3MSP", "OrdererMSP"):
+        (tmp_path / f"{name}-0.pem").write_bytes(authority(name).pem)
+    (tmp_path / "ca.pem").write_bytes(authority("Org3MSP").pem)
+    ran = run(raw_export, "--roots", str(tmp_path))
+    assert ran.exit_code == 2
+    assert "does not say whose root it is" in ran.stderr

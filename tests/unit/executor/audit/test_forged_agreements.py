@@ -60,15 +60,12 @@ def test_h1_a_second_acceptance_is_found(proposed, monkeypatch):
     assert failures(proposed) == [("agreements", f"acceptance~{P}~Org2MSP was overwritten")]
 
 
-def test_a1_a_process_of_a_retired_image_is_found(proposed, monkeypatch):
-    for admin in (proposed.admin1, proposed.admin2):
-        admin.submit(HERE, "Accept", P)
+def test_a1_a_proposal_with_a_retired_image_is_found(proposed, monkeypatch):
     proposed.scientist1.submit("image", "Retire", *IMAGE)
     monkeypatch.setattr(orchestration, "check_images", lambda *said: None)
-    monkeypatch.setattr(orchestration, "check_images_rebuilt", lambda *said: None)
-    proposed.admin1.submit(HERE, "Start", P)
+    proposed.scientist1.submit(HERE, "Create", SPEC | {"process": "late"})
     name, version = IMAGE
-    what = f"process~{P} names {name} {version}, which is not registered so, or retired"
+    what = f"process~late names {name} {version}, which is not registered so, or retired"
     assert set(failures(proposed)) == {("agreements", what)}
 
 

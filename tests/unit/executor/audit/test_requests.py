@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from support.memory import blocks
@@ -11,6 +12,7 @@ from support.memory.scenario import changed
 
 from chaincode.common import write
 from chaincode.model import access, requests
+from chaincode.orchestration.process import ProcessProgress
 from chaincode.shim import Context
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
@@ -168,3 +170,27 @@ def test_a_request_on_another_licence_is_found(federation, monkeypatch):
     monkeypatch.setattr(requests, "access_terms", without_licence)
     ask(federation, "")
     assert wrong(federation) == [("requests", f"request~{PLACE} is not on the terms of its process")]
+
+
+def test_h9_a_grant_without_one_who_did_the_last_iteration_is_found(monkeypatch):
+    """The others left it out for a second node that was silent, and decided on its models alone."""
+    monkeypatch.setattr(ProcessProgress, "entitled", ProcessProgress.present)
+    nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP", "node06": "Org3MSP"}
+    three = {"organisations": ["Org1MSP", "Org2MSP", "Org3MSP"], "nodes": nodes}
+    made = blocks.record(Federation)(
+        ONE | three | {"topology": {"kind": "disconnected"}, "model_access": "all"}
+    )
+    made.players = {node: SmallPlayer(made, node) for node in nodes}
+    for node in ("node01", "node03", "node05"):
+        made.players[node].open(0)
+        made.players[node].complete()
+    made.time += timedelta(days=2)
+    for member in (made.admin1, made.admin2):
+        member.submit("orchestration", "LeaveOutOrganisation", P, "Org3MSP", "gone")
+    made.publish_all("node01", "node03", "node05")
+    made.admin1.submit("orchestration", "Complete", P)
+    asked = made.admin1.submit(MODEL, "RequestRevocation", P, "node01", "Org2MSP", "to have it alone")
+    decided = made.admin1.submit(MODEL, "Decide", P, "node01", "Org1MSP", 0, asked["digest"], True)
+    assert decided["request"]["decision"]["granted"] is True
+    place = f"{P}~node01~Org1MSP~0000000000"
+    assert ("requests", f"request~{place} was decided otherwise than by the votes on it") in wrong(made)

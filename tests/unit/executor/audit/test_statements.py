@@ -57,6 +57,16 @@ def test_h18_an_orderer_that_shows_two_chains_is_found(say, wrong):
     assert wrong(*beyond) == ["Org1MSP and Org2MSP have two chains or two states"]
 
 
+def test_h18_a_statement_beyond_the_export_is_said_not_to_be_compared(say, recorder, raw_export):
+    """A peer that is further, or says so, is no evidence that it has the same chain."""
+    said = [say("Org1MSP", 99), say("Org2MSP", 99)]
+    found = verify_bundle(io.BytesIO(raw_export), Anchor(parse_anchor(recorder.genesis)), said=said)
+    assert "statements" not in {claim.name for claim in found.claims}
+    told = [sentence for sentence in found.not_proven if "not compared" in sentence]
+    assert len(told) == 2
+    assert f"of height 99, the blocks at hand are of {len(recorder.blocks)}" in told[0]
+
+
 def test_h20_a_statement_of_somebody_else_counts_for_nobody(say, wrong):
     (what,) = wrong(say("Org1MSP", signer="Org2MSP"))
     assert what.startswith("nobody of Org1MSP said so: 0 chains lead")

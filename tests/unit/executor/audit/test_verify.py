@@ -1,6 +1,7 @@
 """Whoever alters an export is found, whatever keys he has; the place is named."""
 
 import io
+import json
 
 import pytest
 from support.memory import blocks
@@ -11,9 +12,9 @@ from support.tampering import Export, OpenedTransaction, find_block, flipped
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.fabric import messages as m
-from executor.audit.fabric.block import COMMIT_HASH, FLAGS
-from executor.audit.fabric.certificates import fingerprint
+from executor.audit.fabric.block import COMMIT_HASH, FLAGS, Block
 from executor.audit.fabric.configuration import RootSet
+from executor.audit.fabric.state import Update, Version
 from executor.audit.replay.replay import NOT_REPLAYED
 from executor.audit.replay.view import KINDS
 from executor.audit.verify import verify_bundle
@@ -233,11 +234,21 @@ def test_h20_another_channel_is_found(verify, raw_export):
 
 def test_roots_from_outside_are_an_anchor_and_a_missing_one_is_named(verify, raw_export):
     names = ("Org1MSP", "Org2MSP", "Org3MSP", blocks.ORDERER)
-    known = [fingerprint(authority(name).certificate) for name in names]
-    assert verify(raw_export, Anchor(roots=RootSet(frozenset(known)))).verified
-    found = verify(raw_export, Anchor(roots=RootSet(frozenset(known[1:]))))
+    known = {name: [authority(name).certificate] for name in names}
+    assert verify(raw_export, Anchor(roots=RootSet.of(known))).verified
+    del known["Org1MSP"]
+    found = verify(raw_export, Anchor(roots=RootSet.of(known)))
     assert [failure.what for failure in found.failures] == ["other roots than known for Org1MSP"]
     assert any("--genesis" in sentence for sentence in found.not_proven)
+
+
+def test_h18_a_channel_in_which_one_organisation_is_all_of_them_is_found(verify, raw_export):
+    """Its own root is among those known, and says nothing for the others' names."""
+    names = ("Org1MSP", "Org2MSP", "Org3MSP", blocks.ORDERER)
+    known = {name: [authority(name).certificate] for name in names}
+    swapped = {**known, "Org1MSP": known["Org3MSP"], "Org2MSP": known["Org3MSP"]}
+    found = verify(raw_export, Anchor(roots=RootSet.of({**swapped, "Org9MSP": known["Org1MSP"]})))
+    assert [failure.what for failure in found.failures] == ["other roots than known for Org1MSP, Org2MSP"]
 
 
 def test_h20_an_altered_copy_of_a_certificate_is_found(export, failures):
@@ -245,6 +256,34 @@ def test_h20_an_altered_copy_of_a_certificate_is_found(export, failures):
         [(n, c.replace(b"MII", b"MIJ") if n.endswith("Org2MSP-0.pem") else c) for n, c in export.members]
     )
     assert set(failures(made)) == {"export"}
+
+
+def test_h20_an_export_about_a_process_that_is_not_on_the_ledger_is_found(recorder, failures):
+    found = failures(recorder.bundle("another-2026"))
+    assert found == {
+        "export": ["manifest.json: it is about process 'another-2026', which is not on the ledger"]
+    }
+
+
+def test_h20_a_record_of_an_unknown_version_is_found(export):
+    """Enough endorsers let it pass; what this program cannot read it does not call verified."""
+    number = find_block(export.blocks, b"\0process\0")
+    (form,) = Block.from_bytes(export.blocks[number]).forms
+    (write,) = (write for part in form.sets for write in part.writes)
+    part = m.kvrwset.KVRWSet()
+    later = json.loads(write.value) | {"version": 99}
+    part.writes.add(
+        key=write.key.name, value=json.dumps(later, separators=(",", ":"), sort_keys=True).encode()
+    )
+    results = m.rwset.TxReadWriteSet()
+    results.ns_rwset.add(namespace="orchestration", rwset=part.SerializeToString())
+    made = Recorder()
+    made.define()
+    creator = authority("Org1MSP").issue("data-scientist", "client", role="data-scientist")
+    key = write.key
+    left = {key: Update(Version(2, 0), part.writes[0].value, None)}
+    made.commit([made.envelope("orchestration", results, creator)], ["VALID"], left)
+    assert "process~fraud-2026: RECORD_VALUE: ProcessRecord is of version 99" in _wrong(made)["records"]
 
 
 def _wrong(recorder):

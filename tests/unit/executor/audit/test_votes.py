@@ -9,10 +9,11 @@ from support.memory import blocks
 from support.memory.federation import Federation
 from support.memory.scenario import changed
 
-from chaincode.orchestration import absence, contract
+from chaincode.orchestration import absence, changes, contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
+from protocol.ledger.common import Provenance
 
 P, HERE = "fraud-2026", "orchestration"
 LONG = timedelta(days=1, hours=1)
@@ -29,14 +30,14 @@ def consortium():
 
 @pytest.fixture
 def outcome(consortium):
-    """Verify what the consortium has done; returns what is wrong, and the claims that were checked."""
+    return lambda: judged(consortium)
 
-    def judge():
-        recorder = consortium.recorder
-        found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
-        return [(failure.claim, failure.what) for failure in found.failures], {c.name for c in found.claims}
 
-    return judge
+def judged(consortium):
+    """Verify what a consortium has done; returns what is wrong, and the claims that were checked."""
+    recorder = consortium.recorder
+    found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
+    return [(failure.claim, failure.what) for failure in found.failures], {c.name for c in found.claims}
 
 
 def leave_out(consortium, *members, after=LONG):
@@ -54,7 +55,85 @@ def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
         member.submit(HERE, "Abort", P, "nobody is left")
     wrong, claims = outcome()
     assert wrong == []
-    assert {"quorums", "silence"} <= claims
+    assert {"quorums", "onsets", "silence"} <= claims
+
+
+def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome):
+    """What counts and what does not is the same to the chaincode and to whoever audits."""
+    for node in ("node01", "node03"):
+        consortium.players[node].open(0)
+        consortium.players[node].share()
+    silent = consortium.players["node05"]
+    silent.open(0)
+    silent.member.submit("execution-record", "Fail", P, "node05", 0, "OOM", "too much")
+    (early,) = leave_out(consortium, consortium.admin1)
+    consortium.time += LONG
+    silent.open(0)
+    silent.share()
+    (second,) = leave_out(consortium, consortium.admin2, after=timedelta(hours=1))
+    assert (early["vote"]["counts"], second["vote"]["counts"]) == (True, False)
+    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2)
+    assert last["change"] == 0
+    assert outcome()[0] == []
+
+
+def test_h10_a_sign_of_life_that_was_counted_is_found(consortium, outcome, monkeypatch):
+    """What a member's altered chaincode would do to stay: let an opening begin the silence anew."""
+    honest, player = absence._vote, consortium.players["node05"]
+    consortium.time += LONG
+    opened = Provenance.from_dict(player.open(0)["opened"])
+    monkeypatch.setattr(absence, "_vote", lambda ctx, acts, *said: honest(ctx, [opened], *said))
+    leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert f"counts since {opened.time}" in wrong[0][1]
+
+
+def test_h10_a_vote_about_a_node_that_waits_is_found(consortium, outcome, monkeypatch):
+    consortium.players["node05"].open(0)
+    consortium.players["node05"].share()
+    monkeypatch.setattr(absence, "_check_owing", lambda *said: None)
+    leave_out(consortium, consortium.admin1)
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert wrong[0][1].endswith("is about nodes that wait for others")
+
+
+def test_h9_a_vote_about_an_organisation_that_has_done_its_work_is_found(monkeypatch):
+    once = {"steps": changed("steps", 0, "iterations", 1)["steps"], "topology": {"kind": "disconnected"}}
+    consortium = blocks.record(Federation)(THREE | once)
+    consortium.players["node05"].open(0)
+    consortium.players["node05"].complete()
+    monkeypatch.setattr(absence, "_check_owing", lambda *said: None)
+    consortium.admin1.submit(HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone", time=consortium.time + LONG)
+    wrong, _ = judged(consortium)
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert wrong[0][1].endswith("is about nodes that owe nothing")
+
+
+def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcome, monkeypatch):
+    """The node shared after the first vote; altered chaincode takes it for one about what came since."""
+    seen, honest, read = [], absence._vote, absence.find_words
+
+    def vote(*said):
+        made = honest(*said)
+        seen.append(made.seen)
+        return made
+
+    def others(*said):
+        return {name: replace(found, seen=seen[-1]) for name, found in read(*said).items()}
+
+    leave_out(consortium, consortium.admin1)
+    consortium.time += LONG
+    for player in consortium.players.values():
+        player.open(0)
+        player.share()
+    monkeypatch.setattr(absence, "_vote", vote)
+    monkeypatch.setattr(absence, "find_words", others)
+    (last,) = leave_out(consortium, consortium.admin2)
+    assert last["change"] == 0
+    wrong, _ = outcome()
+    assert wrong == [("agreements", f"Org1MSP did not agree to change~{P}~0000000000")]
 
 
 def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeypatch):
@@ -81,6 +160,16 @@ def test_h10_a_silence_counted_from_too_early_is_found(consortium, outcome, monk
     wrong, _ = outcome()
     assert [claim for claim, _ in wrong] == ["silence"]
     assert f"counts since {early}" in wrong[0][1]
+
+
+def test_c6_a_change_that_alters_what_tasks_have_begun_with_is_found(consortium, outcome, monkeypatch):
+    monkeypatch.setattr(changes, "check_onset", lambda *said: None)
+    ask = consortium.admin1.submit(HERE, "ChangeTopology", P, 0, {"kind": "disconnected"})
+    for member in (consortium.admin2, consortium.admin3):
+        consortium.agree(member, ask)
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["onsets"]
+    assert "node01 may have begun iteration 0, and would have other neighbours in it" in wrong[0][1]
 
 
 def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outcome, monkeypatch):

@@ -102,10 +102,11 @@ def test_a_report_is_said_whole() -> None:
 
 
 def test_a_report_as_json_has_every_failure_with_its_remedy() -> None:
-    report = NodeReport("node01", left=2, error=UNREADABLE, beside=[AWAY])
+    report = NodeReport("node01", left=2, error=UNREADABLE, beside=[AWAY], process="p")
     told = report.to_dict()
     assert told.pop("parts") == PartTimes().to_dict()
     assert told == {
+        "process": "p",
         "node": "node01",
         "rounds": [],
         "finished": None,

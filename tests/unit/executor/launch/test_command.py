@@ -156,11 +156,12 @@ def test_a_stop_before_a_node_has_a_directory_stops_it_all_the_same(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(
-        _caller: Any, _client: Any, _settings: Any, node: str, _tell: Any, stopping: threading.Event
+        _caller: Any, _client: Any, settings: Any, node: str, _tell: Any, stopping: threading.Event
     ) -> Any:
         signal.raise_signal(signal.SIGTERM)
         assert stopping.wait(150)
-        return nodes.NodeReport(node, error=TaskError("INTERRUPTED", "the operator stopped the executor"))
+        stopped = TaskError("INTERRUPTED", "the operator stopped the executor")
+        return nodes.NodeReport(node, error=stopped, process=settings.process)
 
     monkeypatch.setattr(nodes, "launch_node", wait)
     result = host.launch("--all-local", *host.data, "--json")

@@ -12,7 +12,7 @@ from support.memory.story import MemberTransport
 from executor.errors import IntegrityError
 from executor.exits import IMAGE_INTEGRITY, exit_code
 from executor.image.comparison import evidence_of
-from executor.launch.plan import find_next_task, initial_state, make_plan
+from executor.launch.plan import find_following_task, find_next_task, initial_state, make_plan
 from executor.launch.session import NodeSession
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.errors import PhaseError
@@ -96,6 +96,47 @@ def test_an_image_is_read_again_only_if_the_next_task_has_another(federation: An
     assert again is not None
     assert (again.image, again.state) == (first.image, second.state)
     assert asked(held, "image Get")[1:] == [(first.image.name, first.image.version)]
+
+
+READS = ("execution-record Standing", "orchestration Status", "orchestration TaskContext", "image Get")
+
+
+def reads(session: NodeSession) -> list[int]:
+    return [len(asked(session, function)) for function in READS]
+
+
+def test_what_a_node_s_own_result_has_just_proved_is_not_read_again(federation: Any) -> None:
+    held = session(federation)
+    first = find_next_task(held)
+    assert first is not None
+    federation.play(0)
+    before = reads(held)
+    second = find_following_task(held, first, federation.players["node01"].state)
+    assert [after - then for after, then in zip(reads(held), before, strict=True)] == [0, 0, 1, 0]
+    assert second == find_next_task(held, first)
+    federation.play(1)
+    assert second is not None
+    assert find_following_task(held, second, federation.players["node01"].state) is None
+
+
+def test_a_node_that_left_after_its_task_is_read_in_full(federation: Any) -> None:
+    held = session(federation)
+    first = find_next_task(held)
+    assert first is not None
+    federation.play(0)
+    federation.admin1.submit("orchestration", "Leave", federation.process, "node01", 1, "")
+    assert find_following_task(held, first, federation.players["node01"].state) is None
+    assert len(asked(held, "orchestration Status")) == 2
+
+
+def test_peers_that_do_not_know_of_the_result_yet_are_asked_in_full(federation: Any) -> None:
+    """They say that the task is still the next one; it is for them to refuse another."""
+    held = session(federation)
+    first = find_next_task(held)
+    assert first is not None
+    again = find_following_task(held, first, OTHER)
+    assert again is not None
+    assert (again.id.iteration, again.state) == (0, None)
 
 
 def test_the_trees_of_an_initial_model_are_asked_for_as_the_process_that_starts_from_it(

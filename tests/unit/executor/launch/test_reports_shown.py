@@ -15,8 +15,9 @@ from executor.errors import DatasetError
 from executor.exits import DATA_UNUSABLE, LEDGER_UNREACHABLE, USAGE
 from executor.launch import command
 from executor.launch.node_report import NodeReport
+from executor.launch.nodes import NodeLaunch
 from executor.launch.parts import Part, PartTimes
-from executor.launch.settings import LaunchSettings
+from executor.launch.places import places_of_host
 from executor.launch.source import DataSource
 from executor.launch.task_run import TaskSummary
 from executor.ledger.errors import PhaseError
@@ -44,12 +45,15 @@ class Launched:
         self.nodes: list[str] = []
 
     def __call__(self, *given: Any) -> list[NodeReport]:
-        settings: LaunchSettings
-        caller, client, settings, nodes, account, stop = given
-        assert (caller.organisation, account.organisation) == ("org1", "org1")
-        assert (account.process, stop.asked) == (settings.process, False)
+        launches: list[NodeLaunch]
+        caller, client, launches, stop = given
+        for each in launches:
+            assert (caller.organisation, each.account.organisation) == ("org1", "org1")
+            assert (each.account.process, stop.asked) == (each.settings.process, False)
         assert client.inspect_image is not None
-        self.settings, self.nodes = settings, nodes
+        self.settings, self.nodes = launches[0].settings, [each.node for each in launches]
+        for report in self.reports:
+            report.process = self.settings.process
         return self.reports
 
 
@@ -125,7 +129,7 @@ def test_without_options_one_iteration_is_run_by_what_was_remembered(
 ) -> None:
     settings = launched(host, monkeypatch, "--node", "node01").settings
     assert (settings.iterations, settings.source, settings.seconds) == (1, None, 3600.0)
-    assert (settings.runtime, settings.places._count) == ("", None)
+    assert (settings.runtime, settings.places._count) == ("", places_of_host(Limits()))
     assert settings.limits == Limits(memory_bytes=1 << 30, cpus=1.0)
     assert launched(host, monkeypatch, "--node", "node01", "--until-complete").settings.iterations is None
 

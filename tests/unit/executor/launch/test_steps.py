@@ -19,6 +19,7 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.launch.account import Account
 from executor.ledger.chaincodes.proxies import Ledger
+from learner import output as looks
 from learner import run as steps
 from learning import actions
 from learning.options import from_step
@@ -82,7 +83,7 @@ def test_a_launch_goes_through_all_steps_and_the_report_shows_what_came_of_them(
 
 
 def test_a_report_shows_rows_of_one_class_as_such(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "output_of", _without_figures(steps.output_of))
+    monkeypatch.setattr(looks, "output_of", _without_figures(looks.output_of))
     host.launch("--node", "node01", "--until-complete", *host.data)
     caller_of_reports(monkeypatch, host)
     assert "none" in report(host)
@@ -145,7 +146,7 @@ def test_e14_an_evaluation_of_trees_that_the_node_does_not_hold(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.launch("--node", "node01", "--iterations", EVALUATE, *host.data)
-    monkeypatch.setattr(steps, "output_of", lambda *_: MetricsOutput(GOOD, None))
+    monkeypatch.setattr(looks, "output_of", lambda *_: MetricsOutput(GOOD, None))
     ran = host.launch("--node", "node01", "--json", *host.data)
     (node,) = json.loads(ran.stdout)["nodes"]
     assert (ran.exit_code, node["error"]["code"]) == (13, "OUTPUT_MISMATCH")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.memory.launches import LearnerContainer
 
 from executor.errors import IntegrityError, TaskError
 from executor.exits import gravest
@@ -50,7 +51,7 @@ def session(ledger: Any, folder: Path) -> NodeSession:
 
 def planned() -> Any:
     digest = Digest.of(b"anything")
-    context = SimpleNamespace(task_seconds=1, organisation="Org1MSP")
+    context = SimpleNamespace(task_seconds=1, organisation="Org1MSP", neighbours=())
     table = SimpleNamespace(to_bytes=lambda: b"rows")
     return SimpleNamespace(
         task=SimpleNamespace(id=TASK),
@@ -72,6 +73,7 @@ def test_b8_the_key_is_wiped_also_when_the_task_cannot_be_opened(
         return keys[-1]
 
     monkeypatch.setattr(task_run, "bytearray", kept, raising=False)
+    monkeypatch.setattr(task_run, "Container", LearnerContainer)
     with pytest.raises(PhaseError):
         run_task(planned(), session(FailingLedger(), tmp_path), lambda _: None)
     assert keys == [bytearray(32)]

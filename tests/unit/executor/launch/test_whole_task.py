@@ -67,6 +67,7 @@ def test_two_tasks_run_to_their_completion(session: NodeSession, tmp_path: Path)
             "completing with an ensemble of",
         ]
         assert said[-1].endswith(f" {len(summary.result.ensemble)}")
+        session.removal.finish()
         assert session.store.begun() is None
         assert not (session.store.directory / "run").exists()
     assert find_next_task(session) is None

@@ -3,9 +3,13 @@
 from typing import Any
 
 import pytest
-from support.memory.scenario import SPECIFICATION, changed
+from support.memory.scenario import IMAGE, SPECIFICATION, Channel, changed
+from support.memory.story import MemberTransport
 
+from chaincode.image import ImageContract
+from chaincode.orchestration import OrchestrationContract
 from executor.errors import UsageError
+from executor.ledger.chaincodes.proxies import Ledger
 from executor.process import acceptance
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
@@ -77,3 +81,21 @@ def test_a_description_of_version_1_is_shown_without_its_tricks() -> None:
     lines = list(acceptance.summary(Specification.from_dict(first)))
     assert "description    safe\\u202eelif" in lines
     assert any("not pinned" in line for line in lines)
+
+
+def test_h7_a_retired_image_is_shown_to_who_accepts_and_to_who_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It stops nobody, so that its registrant has no say; who accepts decides, and has to know."""
+    channel = Channel(ImageContract(), OrchestrationContract())
+    channel.register()
+    record = channel.create()
+    ledger = Ledger(MemberTransport(channel.scientist2))
+    found = ledger.orchestration.get(record["process"])
+    assert acceptance.retirements(found.specification, ledger.images.get) == []
+    channel.scientist1.submit("image", "Retire", *IMAGE, "a fault")
+    (line,) = acceptance.retirements(found.specification, ledger.images.get)
+    assert line.startswith(f"retired        {':'.join(IMAGE)} by Org1MSP at 20")
+    assert line.endswith(": a fault")
+    acceptance.check(found, found.specification_digest, [line], as_json=False)
+    assert line in capsys.readouterr().err

@@ -1,0 +1,191 @@
+"""From what on a silence counts: what advances the process, and no sign of life that does not."""
+
+from datetime import timedelta
+
+import pytest
+from support.memory.federation import EXECUTION, Federation, prepared
+from support.memory.scenario import changed
+
+P, HERE = "fraud-2026", "orchestration"
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+THREE = changed("organisations", ["Org1MSP", "Org2MSP", "Org3MSP"]) | {
+    "nodes": {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"},
+    "topology": {"kind": "full"},
+}
+ORGANISATION = (HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone")
+
+
+def three():
+    return Federation(THREE)
+
+
+@pytest.fixture
+def consortium():
+    """Three organisations with a node each, four iterations, and nothing done yet."""
+    return prepared(three)()
+
+
+def vote(member, node="node05", **more):
+    return member.submit(HERE, "LeaveOut", P, node, "nothing comes", **more)
+
+
+def left_out(federation, node="node05"):
+    """Have two of three vote; returns the change that it comes to, or None."""
+    return [vote(member, node)["change"] for member in (federation.admin1, federation.admin2)][-1]
+
+
+def share(federation, *nodes):
+    for node in nodes:
+        federation.players[node].open(0)
+        federation.players[node].share()
+
+
+def refuse(player):
+    player.member.submit(EXECUTION, "Refuse", P, player.node, 0, "IMAGE_MISMATCH", {"found": "x"})
+
+
+def open_and_fail(player):
+    player.open(0)
+    player.member.submit(EXECUTION, "Fail", P, player.node, 0, "OOM", "too much")
+
+
+def open_again(player):
+    player.open(0)
+
+
+# Signs of life
+
+
+@pytest.mark.parametrize("sign", [refuse, open_and_fail])
+def test_h10_signs_of_life_once_a_period_gain_a_node_that_never_shares_nothing(consortium, sign):
+    share(consortium, "node01", "node03")
+    consortium.time += DAY - HOUR
+    sign(consortium.players["node05"])
+    consortium.time += 2 * HOUR
+    assert left_out(consortium) == 0
+
+
+@pytest.mark.parametrize("sign", [refuse, open_and_fail, open_again])
+def test_h10_a_sign_of_life_between_the_votes_voids_none_that_counts(consortium, sign):
+    consortium.time += DAY + HOUR
+    first = vote(consortium.admin1)
+    assert (first["voted"], first["change"]) == (["Org1MSP"], None)
+    sign(consortium.players["node05"])
+    second = vote(consortium.admin2)
+    assert (second["voted"], second["change"]) == (["Org1MSP", "Org2MSP"], 0)
+
+
+def test_h10_the_share_makes_an_earlier_vote_void(consortium):
+    share(consortium, "node01", "node03")
+    consortium.time += DAY + HOUR
+    vote(consortium.admin1)
+    share(consortium, "node05")
+    second = vote(consortium.admin2)
+    assert (second["vote"]["counts"], second["voted"], second["change"]) == (False, [], None)
+
+
+def test_h10_the_same_share_sent_again_and_again_gains_nothing(consortium):
+    """It advances the process once; each later launch only signs it with another key."""
+    share(consortium, "node01", "node03", "node05")
+    player = consortium.players["node05"]
+    consortium.time += DAY - HOUR
+    player.member.submit(EXECUTION, "Fail", P, "node05", 0, "OOM", "too much")
+    share(consortium, "node05")
+    consortium.time += 2 * HOUR
+    assert left_out(consortium) == 0
+
+
+def test_h10_what_one_node_gains_in_an_iteration_is_two_periods(consortium):
+    """One until it has shared, and one until it has completed."""
+    share(consortium, "node01", "node03")
+    began = consortium.time
+    consortium.time += DAY - HOUR
+    share(consortium, "node05")
+    player = consortium.players["node05"]
+    for _ in range(3):
+        player.member.submit(EXECUTION, "Fail", P, "node05", 0, "OOM", "too much")
+        consortium.time += 8 * HOUR
+        share(consortium, "node05")
+    consortium.time = began + 2 * DAY
+    assert left_out(consortium) == 0
+
+
+# Waiting
+
+
+def test_h10_who_waits_for_another_nodes_share_is_not_silent(consortium):
+    share(consortium, "node05")
+    consortium.time += 2 * DAY
+    assert consortium.admin1.code(HERE, "LeaveOut", P, "node05", "x") == "NODE_WAITING"
+    assert consortium.admin1.code(*ORGANISATION) == "NODE_WAITING"
+
+
+def test_h10_who_waited_is_silent_since_the_last_share_that_it_waited_for(consortium):
+    share(consortium, "node05", "node01")
+    consortium.time += 2 * DAY
+    share(consortium, "node03")
+    shared = consortium.auditor1.evaluate(EXECUTION, "GetTask", P, "node03", 0)["offered"]
+    early = vote(consortium.admin1)["vote"]
+    assert (early["counts"], early["last"]["tx"]) == (False, shared["signed"]["by"]["tx"])
+    consortium.time += DAY
+    assert left_out(consortium) == 0
+
+
+def test_h10_in_an_asynchronous_step_nobody_waits():
+    federation = Federation(changed("steps", 0, "synchronous", False, base=THREE))
+    share(federation, "node05")
+    federation.time += DAY + HOUR
+    assert left_out(federation) == 0
+
+
+def test_h10_an_organisation_with_one_node_that_waits_and_one_that_owes_is_silent():
+    nodes = THREE["nodes"] | {"node06": "Org3MSP"}
+    federation = Federation(THREE | {"nodes": nodes})
+    share(federation, "node01", "node03", "node05")
+    federation.time += DAY + HOUR
+    changes = [member.submit(*ORGANISATION)["change"] for member in (federation.admin1, federation.admin2)]
+    assert changes == [None, 0]
+
+
+def test_h10_who_comes_back_to_what_it_has_shared_is_silent_since_it_came_back():
+    federation = Federation(changed("steps", 0, "synchronous", False, base=THREE))
+    share(federation, "node05")
+    federation.admin3.submit(HERE, "Leave", P, "node05", 0)
+    federation.time += 2 * DAY
+    federation.admin3.submit(HERE, "Join", P, "node05", "Org3MSP", 0)
+    assert vote(federation.admin1)["vote"]["counts"] is False
+    federation.time += DAY
+    assert left_out(federation) == 2
+
+
+# Organisations that owe nothing
+
+
+def test_h9_an_organisation_that_has_done_all_its_work_is_not_left_out():
+    once = {"steps": changed("steps", 0, "iterations", 1)["steps"]}
+    federation = Federation(THREE | once | {"topology": {"kind": "disconnected"}, "model_access": "all"})
+    player = federation.players["node05"]
+    player.open(0)
+    player.complete()
+    federation.time += 2 * DAY
+    assert federation.admin1.code(*ORGANISATION) == "NODE_INACTIVE"
+    status = federation.auditor1.evaluate(HERE, "Status", P)
+    assert status["present"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
+
+
+# Claimed times
+
+
+def test_h10_a_start_that_claims_a_time_to_come_hides_nobodys_share():
+    """One member starts the process, and shall not have others' shares count for nothing by its clock."""
+    federation = Federation(THREE, started=False)
+    for member in (federation.admin1, federation.admin2, federation.admin3):
+        member.submit(HERE, "Accept", P)
+    federation.admin1.submit(HERE, "Start", P, time=federation.time + 90 * DAY)
+    vote(federation.admin1)
+    federation.time += 20 * HOUR
+    share(federation, "node01", "node03", "node05")
+    federation.time += 5 * HOUR
+    late = vote(federation.admin1)["vote"]
+    shared = federation.auditor1.evaluate(EXECUTION, "GetTask", P, "node05", 0)["offered"]
+    assert (late["counts"], late["since"]) == (False, shared["signed"]["by"]["time"])
