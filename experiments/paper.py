@@ -77,6 +77,18 @@ class PaperResult:
             holds("Same seed, same bytes", self.repeated, "FIT of one node twice, digests compared"),
         ]
 
+    def missed_by_seed(self) -> dict[int, list[str]]:
+        """The goals that each seed by itself would miss: one seed is no measurement of the method."""
+        return {seed: self._alone(place).missed() for place, seed in enumerate(self.seeds)}
+
+    def missed(self) -> list[str]:
+        """The goals that are missed."""
+        return [goal.text for goal in self.goals() if not goal.met]
+
+    def _alone(self, place: int) -> "PaperResult":
+        runs = {name: {t: [kept[place]] for t, kept in by.items()} for name, by in self.runs.items()}
+        return replace(self, seeds=(self.seeds[place],), runs=runs, disconnected=[self.disconnected[place]])
+
     def _over_random(self, topology: str) -> float:
         means = (gains(self.runs[r][topology], self.disconnected, "bacc").mean() for r in (KERNEL, "random"))
         return float(next(means) - next(means))

@@ -47,7 +47,18 @@ def grids(result: PaperResult) -> list[Grid]:
 def paper_text(result: PaperResult) -> str:
     """All tables, one after the other, the claims as a list."""
     judged, *others = grids(result)
-    return "\n".join([judged.listed(), *(grid.text() for grid in others)])
+    return "\n".join([judged.listed(), *(grid.text() for grid in others), by_seed(result)])
+
+
+def by_seed(result: PaperResult) -> str:
+    """Say what each seed alone would miss, in words."""
+    missed = result.missed_by_seed()
+    total = len(result.goals())
+    said = "; ".join(f"seed {seed}: {len(texts)} of {total}" for seed, texts in missed.items())
+    names = dict.fromkeys(text for texts in missed.values() for text in texts)
+    which = f" These are: {'; '.join(names)}." if names else ""
+    warning = "**One seed may miss goals that the mean over seeds meets.**"
+    return f"{warning} Goals missed by each seed alone: {said}.{which}"
 
 
 def paper_json(result: PaperResult) -> dict[str, object]:
@@ -59,6 +70,7 @@ def paper_json(result: PaperResult) -> dict[str, object]:
         "gains": all_gains(result.paper),
         "claims": [vars(claim) for claim in result.claims()],
         "goals": [vars(goal) for goal in result.goals()],
+        "missed_by_seed": {str(seed): texts for seed, texts in result.missed_by_seed().items()},
         "versions": pages.versions(),
     }
 
@@ -87,7 +99,15 @@ def _section(result: PaperResult) -> str:
         "" if result.fit == "plain" else ", with the authors' regression trees"
     )
     tables = grids(result)
-    return pages.section(title, command, result.seeds, [tables[0], *pictures[:1], *tables[1:], *pictures[1:]])
+    blocks: list[Grid | str] = [
+        tables[0],
+        *pictures[:1],
+        *tables[1:-1],
+        by_seed(result),
+        tables[-1],
+        *pictures[1:],
+    ]
+    return pages.section(title, command, result.seeds, blocks)
 
 
 def _draw(result: PaperResult, directory: Path) -> None:

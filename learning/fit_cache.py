@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from joblib import Parallel, delayed
 
 from learning import attacks
+from learning.attacks import Attack
 from learning.fit import FitTask, fit
 from learning.rows import Rows
 from protocol.identifiers import EstimatorId
@@ -16,16 +17,16 @@ from protocol.trees.estimator import Estimator
 from protocol.trees.kinds import read
 
 Progress = Callable[[int, int], None]
-Job = tuple[Rows, FitTask, str | None]
+Job = tuple[Rows, FitTask, Attack | None]
 
 
 class FitCache:
-    """Estimators by all they depend on: the rows' digest, the task and, if hostile, the kind of attack."""
+    """Estimators by all they depend on: the rows' digest, the task and, if hostile, the attack."""
 
     def __init__(self) -> None:
-        self._fitted: dict[tuple[bytes, FitTask, str | None], tuple[Estimator, ...]] = {}
+        self._fitted: dict[tuple[bytes, FitTask, Attack | None], tuple[Estimator, ...]] = {}
 
-    def fit(self, rows: Rows, task: FitTask, attack: str | None = None) -> tuple[Estimator, ...]:
+    def fit(self, rows: Rows, task: FitTask, attack: Attack | None = None) -> tuple[Estimator, ...]:
         """Return the task's estimators, training them if they are not known yet."""
         key = (rows.digest, task, attack)
         if key not in self._fitted:
@@ -51,11 +52,11 @@ class FitCache:
         return len(self._fitted)
 
 
-def _fit(rows: Rows, task: FitTask, attack: str | None) -> tuple[Estimator, ...]:
+def _fit(rows: Rows, task: FitTask, attack: Attack | None) -> tuple[Estimator, ...]:
     return fit(rows, task) if attack is None else attacks.fit(attack, rows, task)
 
 
-def _fit_bytes(rows: Rows, task: FitTask, attack: str | None) -> list[bytes]:
+def _fit_bytes(rows: Rows, task: FitTask, attack: Attack | None) -> list[bytes]:
     return [estimator.tree.to_bytes() for estimator in _fit(rows, task, attack)]
 
 

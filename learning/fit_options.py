@@ -34,8 +34,9 @@ class FitOptions:
     boosted       per estimator `rounds` small trees of at most `leaves` leaves, each correcting the sum of
                   those before it by `rate`; bootstrap, classes weighing by the root of their numbers
 
-    A leaf holds at least `min_leaf` distinct rows: the privacy floor. With `threshold_bits` thresholds are
-    rounded to so many significant binary digits, so that they lie between no two rows in particular.
+    A leaf holds at least `min_leaf` distinct rows; as measured that hides little, so it is no promise of
+    privacy. With `threshold_bits` thresholds are rounded to so many significant binary digits, so that they
+    lie between no two rows in particular; columns of codes need all the bits of their codes.
     """
 
     kind: str = "plain"

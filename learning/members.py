@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from learning.actions import NodeState
+from learning.attacks import Attack
 from learning.ensemble import Ensemble
 from learning.held_out import learned_from
 from learning.parameters import Defaults, Parameters
@@ -31,6 +32,11 @@ class Member:
     later: tuple[Rows, ...] = ()
     returns: tuple[Span, ...] = ()
     """When it takes part again after it has left, in their order."""
+
+    @property
+    def hostile(self) -> Attack | None:
+        """What it does instead of FIT: hostile nodes know the parameters, which theirs are too."""
+        return None if self.attack is None else Attack.on(self.parameters, self.attack)
 
     def rows_after(self, done: int) -> Rows:
         """Return what the node has once it has done so many of its iterations."""

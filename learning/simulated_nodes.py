@@ -55,12 +55,13 @@ class SimulatedNodes:
         member, rows = self.member(node, iteration), self.rows(node)
         state = replace(self.simulation.states[node], iteration=iteration)
         task = actions.fit_task(state, rows, member.parameters)
-        if member.attack == attacks.SHADOW:
+        attack = member.hostile
+        if attack is not None and attack.kind == attacks.SHADOW:
             # It copies what it sees, so that no cache can hold it.
-            fitted = attacks.fit(member.attack, rows, task, self.seen(node))
+            fitted = attacks.fit(attack, rows, task, self.seen(node))
         else:
-            fitted = self.cache.fit(rows, task, member.attack)
-        if member.attack is not None:
+            fitted = self.cache.fit(rows, task, attack)
+        if attack is not None:
             self.created[node] += fitted
         self.simulation.states[node] = actions.fit(state, rows, member.parameters, fitted)
 

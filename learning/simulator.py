@@ -104,7 +104,7 @@ class _Federation(SimulatedNodes):
             for done, iteration in enumerate(taking_part):
                 counter = first.first_counter + done * first.n_new
                 task = replace(first, iteration=iteration, first_counter=counter)
-                yield member.rows_after(done), task, member.attack
+                yield member.rows_after(done), task, member.hostile
 
     def run_iteration(self, iteration: int) -> None:
         for action in (self.fit, self.share, self.get):

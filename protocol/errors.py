@@ -304,6 +304,10 @@ TABLE: dict[str, Code] = {
     "IMAGE_RETIRED": Code(StateError, "Choose a version that is not retired."),
     "PROCESS_UNKNOWN": Code(StateError, "Correct the process id; List shows the processes there are."),
     "PROCESS_EXISTS": Code(StateError, "Choose another id; a process is written once."),
+    "PROCESS_QUOTA": Code(
+        StateError,
+        "Abort proposals that come to nothing (executor process abort), or wait until others have ended.",
+    ),
     "PROCESS_DIGEST": Code(
         StateError, "Read the specification again and accept the digest of what you read."
     ),

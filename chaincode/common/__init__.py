@@ -2,7 +2,7 @@
 
 from chaincode.common.caller import STAFF, CallerIdentity, Role, caller_of
 from chaincode.common.contract import LedgerContract, allow
-from chaincode.common.pages import DEFAULT_PAGE, history_page, keyed_page, page, stored_page
+from chaincode.common.pages import DEFAULT_PAGE, all_stored, history_page, keyed_page, page, stored_page
 from chaincode.common.records import provenance, read, read_many, time_text, write
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "CallerIdentity",
     "LedgerContract",
     "Role",
+    "all_stored",
     "allow",
     "caller_of",
     "history_page",

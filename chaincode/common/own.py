@@ -9,8 +9,9 @@ organisation written about. Two services of Fabric give it a say of its own:
             policy for every later write of the key, whatever chaincode the others run.
 
 A record that must be vouched for and is not was written by others (`check_vouched`). What organisations say
-for themselves, asks, agreements and votes, is written and read here: unvouched it counts as not there, so
-that a forged one neither decides anything nor keeps its organisation from speaking.
+for themselves, asks, agreements, votes, challenges with their answers and verdicts, and what they got from an
+image's source, is written and read here: unvouched it counts as not there, so that a forged one neither
+decides anything nor keeps its organisation from speaking.
 """
 
 import hashlib

@@ -1,11 +1,15 @@
-"""Lists and histories page by page, with bookmarks that people can read and clients cannot abuse."""
+"""Lists and histories page by page, with bookmarks that people can read and clients cannot abuse.
 
-from collections.abc import Callable, Iterable
+A peer sends what it is asked for in one message, and a message that is too large ends its stream with every
+transaction under way. So records are fetched in parts that fit even if each is as large as its kind may be.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
 from chaincode.common.records import parse, time_text
-from chaincode.shim import Context, RefusalError, composite_key
+from chaincode.shim import Context, RefusalError, at_most, composite_key
 from protocol.errors import AttestreeError, StateError
 from protocol.ledger import keys
 from protocol.ledger.common import MAX_PAGE, History, HistoryEntry, Page
@@ -16,8 +20,10 @@ S = TypeVar("S", bound=LedgerRecord)
 
 DEFAULT_PAGE = 50
 SCAN_PAGE = 200
-MAX_SCAN = 5000
+MAX_SCAN = 1000
 """How many records one call looks at for those that match; the bookmark leads on from there."""
+MAX_SCAN_BYTES = 4 << 20
+"""How large these are together, also if none of them matches."""
 MAX_HISTORY = 1_000
 """How many changes of a history can be skipped."""
 SKIPPED_FOR_ONE = 10
@@ -44,15 +50,16 @@ def page(  # noqa: PLR0917
     items: list[S] = []
     seen, wanted, weight = 0, size, 0
     while True:
-        found = ctx.partial_page(first, parts, wanted, position)
+        found = ctx.partial_page(first, parts, min(wanted, at_most(kind.max_bytes)), position)
         for item in found.items:
-            weight += len(item.value)
-            if len(items) == size or (items and weight > MAX_BYTES):
+            if _is_full(len(items), size, seen, weight + len(item.value)):
                 return Page(tuple(items), _to_bookmark(item.key))
+            weight += len(item.value)
+            seen += 1
             shown = show(parse(item.value, kind))
             if shown is not None:
                 items.append(shown)
-        seen, wanted, position = seen + len(found.items), SCAN_PAGE, found.bookmark
+        wanted, position = SCAN_PAGE, found.bookmark
         if not position or len(items) == size or seen >= MAX_SCAN:
             return Page(tuple(items), _to_bookmark(position))
 
@@ -62,20 +69,39 @@ def stored_page(ctx: Context, prefix: tuple[str, ...], size: int, bookmark: str,
     return page(ctx, prefix, size, bookmark, kind, lambda record: record)
 
 
-def keyed_page(ctx: Context, wanted: Iterable[str], size: int, kind: type[R]) -> Page[R]:
-    """List those of the records under these keys that there are; the bookmark is the key to go on from."""
+def all_stored(ctx: Context, prefix: tuple[str, ...], kind: type[R]) -> Iterator[R]:
+    """Iterate over a list whose length is bounded otherwise, by who may write it."""
+    bookmark = ""
+    while True:
+        found = stored_page(ctx, prefix, MAX_PAGE, bookmark, kind)
+        yield from found.items
+        bookmark = found.bookmark
+        if not bookmark:
+            return
+
+
+def keyed_page(
+    ctx: Context,
+    wanted: Iterable[str],
+    size: int,
+    kind: type[R],
+    counts: Callable[[str, R], bool] = lambda *_: True,
+) -> Page[R]:
+    """List those of the records under these keys that count; the bookmark is the key to go on from."""
     _check_size(size)
     upcoming = iter(wanted)
     items: list[R] = []
     seen = weight = 0
-    while asked := list(islice(upcoming, size + 1)):
-        for key, raw in zip(asked, ctx.get_many(asked), strict=True):
+    while asked := list(islice(upcoming, min(size + 1, at_most(kind.max_bytes)))):
+        for key, raw in zip(asked, ctx.get_many(asked, kind.max_bytes), strict=True):
             if raw is None:
                 continue
             weight += len(raw)
             if len(items) == size or (items and weight > MAX_BYTES):
                 return Page(tuple(items), _to_bookmark(key))
-            items.append(parse(raw, kind))
+            record = parse(raw, kind)
+            if counts(key, record):
+                items.append(record)
         seen += len(asked)
         if seen >= MAX_SCAN:
             return Page(tuple(items), _to_bookmark(next(upcoming, "")))
@@ -115,6 +141,11 @@ def _skipped(bookmark: str, size: int) -> int:
         least = -(-skip // SKIPPED_FOR_ONE)
         raise StateError("HISTORY_DEPTH", f"{skip} changes back, a page is of {least} or more, not {size}")
     return skip
+
+
+def _is_full(items: int, size: int, seen: int, with_next: int) -> bool:
+    """Whether a page ends before the next record; one that lists nothing yet has looked at one at least."""
+    return items == size or (items > 0 and with_next > MAX_BYTES) or (seen > 0 and with_next > MAX_SCAN_BYTES)
 
 
 def _check_size(size: int) -> None:

@@ -15,9 +15,6 @@ from protocol.ledger.record import LedgerRecord
 
 R = TypeVar("R", bound=LedgerRecord)
 
-MAX_RECORD_BYTES = 8 << 20
-"""What a record may have: an ensemble of ten thousand estimators takes more than a message does."""
-
 
 def read(ctx: Context, key: str, kind: type[R]) -> R | None:
     """Read a record that this chaincode wrote; None when there is none."""
@@ -27,7 +24,7 @@ def read(ctx: Context, key: str, kind: type[R]) -> R | None:
 
 def read_many(ctx: Context, keys: Sequence[str], kind: type[R]) -> list[R | None]:
     """Read several records at once, None for each that is not there."""
-    return [None if raw is None else parse(raw, kind) for raw in ctx.get_many(keys)]
+    return [None if raw is None else parse(raw, kind) for raw in ctx.get_many(keys, kind.max_bytes)]
 
 
 def parse(raw: bytes, kind: type[R]) -> R:
@@ -41,8 +38,8 @@ def write(ctx: Context, key: str, record: LedgerRecord) -> None:
 
 
 def encode(record: LedgerRecord) -> bytes:
-    """Write a record in its one form."""
-    return canonical.encode(record.to_dict(), max_bytes=MAX_RECORD_BYTES)
+    """Write a record in its one form, or refuse one that is larger than those who read many rely on."""
+    return canonical.encode(record.to_dict(), max_bytes=record.max_bytes)
 
 
 def fields_of(record: LedgerRecord) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def read_trees(ctx: Context, keys: Sequence[str], collection: str | None) -> lis
     """Read trees in the order of their keys, None for each that is not there, or not any more."""
     if collection is None:
         return read_many(ctx, keys, TreeRecord)
-    found = ctx.private(collection).get_many(keys)
+    found = ctx.private(collection).get_many(keys, TreeRecord.max_bytes)
     return [None if raw is None else parse(raw, TreeRecord) for raw in found]
 
 

@@ -3,7 +3,6 @@
 Nothing that a task reads or writes is touched: a challenge holds up neither the process nor anybody in it.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from chaincode.common import (
@@ -20,6 +19,7 @@ from chaincode.common import (
     write,
 )
 from chaincode.common.calls import EXECUTION_RECORD
+from chaincode.common.own import find_word, find_words, is_word, write_word
 from chaincode.execution_record.store import find_result, find_share, get_task
 from chaincode.shim import Context, evaluate, submit
 from protocol import canonical
@@ -86,10 +86,10 @@ class Challenges(LedgerContract):
             provenance(ctx),
         )
         key = keys.challenge(process, node, iteration, caller.organisation)
-        if ctx.get(key) is not None:
+        if find_word(ctx, caller.organisation, key, ChallengeRecord) is not None:
             raise StateError("CHALLENGE_EXISTS", f"{caller.organisation} has challenged {task.id} before")
         _count(ctx, record)
-        write(ctx, key, record)
+        write_word(ctx, caller.organisation, key, record)
         self._announce(ctx, "TaskChallenged", record)
         return record
 
@@ -116,10 +116,10 @@ class Challenges(LedgerContract):
             named = ", ".join(challenge.auditors)
             raise AccessError("CHALLENGE_AUDITOR", f"{organisation} accepts the verdict of {named} alone")
         place = (process, node, iteration, organisation, auditor)
-        if ctx.get(keys.answer(*place)) is not None:
+        if _answer(ctx, challenge, auditor) is not None:
             raise StateError("CHALLENGE_ANSWERED", f"{auditor} was named before")
         answer = AnswerRecord(*place, Digest.parse(evidence), provenance(ctx))
-        write(ctx, keys.answer(*place), answer)
+        write_word(ctx, challenge.challenged, keys.answer(*place), answer)
         self._announce(ctx, "ChallengeAnswered", challenge, auditor=auditor)
         return answer
 
@@ -145,15 +145,15 @@ class Challenges(LedgerContract):
         place = (process, node, iteration, organisation, auditor)
         if auditor not in challenge.auditors:
             raise AccessError("CHALLENGE_AUDITOR", f"the challenge does not name {auditor}")
-        if ctx.get(keys.answer(*place)) is None:
+        if _answer(ctx, challenge, auditor) is None:
             raise StateError(
                 "CHALLENGE_UNANSWERED", f"{challenge.challenged} has opened nothing to {auditor}"
             )
-        if ctx.get(keys.verdict(*place)) is not None:
+        if find_word(ctx, auditor, keys.verdict(*place), VerdictRecord) is not None:
             raise StateError("CHALLENGE_JUDGED", f"{auditor} has given its verdict")
         found = Replayed.from_dict(replayed) if replayed else None
         verdict = VerdictRecord(*place, judged(challenge, found), found, provenance(ctx))
-        write(ctx, keys.verdict(*place), verdict)
+        write_word(ctx, auditor, keys.verdict(*place), verdict)
         self._announce(ctx, "ChallengeJudged", challenge, auditor=auditor, verdict=verdict.verdict.value)
         return verdict
 
@@ -161,7 +161,10 @@ class Challenges(LedgerContract):
     def list_challenges(
         self, ctx: Context, process: str, node: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[ChallengeEvidence]:
-        """List the challenges of a process's tasks, or of one node's, with their answers and verdicts."""
+        """List the challenges of a process's tasks, or of one node's, with their answers and verdicts.
+
+        What the organisation that it is of did not endorse itself is left out.
+        """
         prefix = ("challenge", parse_process(process), *([parse_node(node)] if node else ()))
         return page(ctx, prefix, size, bookmark, ChallengeRecord, lambda record: _evidence(ctx, record))
 
@@ -201,29 +204,47 @@ def _count(ctx: Context, challenge: ChallengeRecord) -> None:
 
 
 def _is_judged(ctx: Context, like: ChallengeRecord, task: ChallengedTask) -> bool:
-    challenge = _challenge(ctx, like.process, task.node, task.iteration, like.organisation)
-    return any(raw is not None for raw in ctx.get_many(list(_places(challenge, keys.verdict))))
+    """Whether a challenge no longer counts: judged, or none that the organisation made."""
+    key = keys.challenge(like.process, task.node, task.iteration, like.organisation)
+    challenge = find_word(ctx, like.organisation, key, ChallengeRecord)
+    return challenge is None or bool(_verdicts(ctx, challenge))
 
 
 def _challenge(ctx: Context, process: str, node: str, iteration: int, organisation: str) -> ChallengeRecord:
-    found = read(ctx, keys.challenge(process, node, iteration, organisation), ChallengeRecord)
+    key = keys.challenge(process, node, iteration, organisation)
+    found = find_word(ctx, organisation, key, ChallengeRecord)
     if found is None:
         task = TaskId(process, node, iteration)
         raise StateError("CHALLENGE_UNKNOWN", f"{organisation} has not challenged {task}")
     return found
 
 
-def _evidence(ctx: Context, challenge: ChallengeRecord) -> ChallengeEvidence:
-    answers = read_many(ctx, list(_places(challenge, keys.answer)), AnswerRecord)
-    verdicts = read_many(ctx, list(_places(challenge, keys.verdict)), VerdictRecord)
-    return ChallengeEvidence(
-        challenge,
-        tuple(answer for answer in answers if answer is not None),
-        tuple(verdict for verdict in verdicts if verdict is not None),
-    )
+def _evidence(ctx: Context, challenge: ChallengeRecord) -> ChallengeEvidence | None:
+    """Gather what counts about a challenge; None where nobody vouched for the challenge itself."""
+    key = keys.challenge(*_place(challenge))
+    if not is_word(ctx, challenge.organisation, key, challenge):
+        return None
+    return ChallengeEvidence(challenge, _answers(ctx, challenge), _verdicts(ctx, challenge))
 
 
-def _places(challenge: ChallengeRecord, key: Any) -> Iterable[str]:
-    task = challenge.task
-    for auditor in challenge.auditors:
-        yield key(task.process, task.node, task.iteration, challenge.organisation, auditor)
+def _answers(ctx: Context, challenge: ChallengeRecord) -> tuple[AnswerRecord, ...]:
+    """Read to whom the owner opened its inputs."""
+    places = [keys.answer(*_place(challenge), auditor) for auditor in challenge.auditors]
+    found = zip(places, read_many(ctx, places, AnswerRecord), strict=True)
+    owner = challenge.challenged
+    return tuple(answer for key, answer in found if answer is not None and is_word(ctx, owner, key, answer))
+
+
+def _answer(ctx: Context, challenge: ChallengeRecord, auditor: str) -> AnswerRecord | None:
+    """Read whether the owner opened its inputs to an auditor."""
+    return find_word(ctx, challenge.challenged, keys.answer(*_place(challenge), auditor), AnswerRecord)
+
+
+def _verdicts(ctx: Context, challenge: ChallengeRecord) -> tuple[VerdictRecord, ...]:
+    """Read the verdicts that there are, each vouched for by its auditor's organisation."""
+    places = {auditor: keys.verdict(*_place(challenge), auditor) for auditor in challenge.auditors}
+    return tuple(find_words(ctx, places, VerdictRecord).values())
+
+
+def _place(challenge: ChallengeRecord) -> tuple[str, str, int, str]:
+    return challenge.process, challenge.node, challenge.iteration, challenge.organisation

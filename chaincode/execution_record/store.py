@@ -14,11 +14,13 @@ from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys, task_rules
 from protocol.ledger.common import EnsembleMember
+from protocol.ledger.estimators import CreationRecord, EstimatorRecord
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.task_rules import mark_of
 from protocol.ledger.tasks import (
     Head,
     InitialRecord,
+    InitialTreeRecord,
     ResultRecord,
     ShareRecord,
     TaskRecord,
@@ -129,7 +131,7 @@ def find_shares(
     ctx: Context, process: str, wanted: Sequence[tuple[int, str]]
 ) -> dict[tuple[int, str], OfferedShare]:
     """Read the shares of these iterations and senders that exist."""
-    found = ctx.get_many([keys.share(process, *place) for place in wanted])
+    found = ctx.get_many([keys.share(process, *place) for place in wanted], ShareRecord.max_bytes)
     return {
         place: OfferedShare.read(raw) for place, raw in zip(wanted, found, strict=True) if raw is not None
     }
@@ -137,12 +139,14 @@ def find_shares(
 
 def find_digests(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
     """Return the digests of those estimators that are on the ledger."""
-    return _digests(ids, ctx.get_many([keys.estimator(process, estimator_id) for estimator_id in ids]))
+    wanted = [keys.estimator(process, estimator_id) for estimator_id in ids]
+    return _digests(ids, ctx.get_many(wanted, EstimatorRecord.max_bytes))
 
 
 def find_creations(ctx: Context, process: str, ids: Sequence[EstimatorId]) -> Members:
     """Return the digests under which completed tasks announced their estimators."""
-    return _digests(ids, ctx.get_many([keys.creation(process, estimator_id) for estimator_id in ids]))
+    wanted = [keys.creation(process, estimator_id) for estimator_id in ids]
+    return _digests(ids, ctx.get_many(wanted, CreationRecord.max_bytes))
 
 
 def find_initial(ctx: Context, process: str) -> InitialRecord | None:
@@ -154,7 +158,8 @@ def find_initial_trees(ctx: Context, context: TaskContext, ids: Sequence[Estimat
     """Return the digests of those estimators that are in the model the process started from."""
     if context.parameters.initial_model is None or not ids:
         return {}
-    return _digests(ids, ctx.get_many([keys.initialtree(context.process, id_) for id_ in ids]))
+    wanted = [keys.initialtree(context.process, id_) for id_ in ids]
+    return _digests(ids, ctx.get_many(wanted, InitialTreeRecord.max_bytes))
 
 
 def find_ensemble(ctx: Context, task: TaskId, head: Head) -> Members:

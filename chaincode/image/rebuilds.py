@@ -11,9 +11,9 @@ from chaincode.common import (
     keyed_page,
     provenance,
     read,
-    write,
 )
 from chaincode.common.calls import IMAGE
+from chaincode.common.own import find_word, is_word, write_word
 from chaincode.common.pages import from_bookmark
 from chaincode.shim import Context, evaluate, submit
 from protocol.digest import Digest
@@ -43,14 +43,14 @@ class Rebuilds(LedgerContract):
             raise StateError("IMAGE_UNKNOWN", f"{name} {version} is not registered")
         found, organisation = Digest.parse(image_id), caller_of(ctx).organisation
         key = keys.rebuild(name, version, organisation)
-        before = read(ctx, key, RebuildRecord)
+        before = find_word(ctx, organisation, key, RebuildRecord)
         if before is not None and before.image_id == found:
             raise StateError(
                 "IMAGE_REBUILT", f"{organisation} has said of {name} {version} that it is {found}"
             )
         same = found == registered.image.image_id
         record = RebuildRecord(ImageVersion(name, version), organisation, found, same, provenance(ctx))
-        write(ctx, key, record)
+        write_word(ctx, organisation, key, record)
         self.announce(
             ctx,
             "ImageRebuilt",
@@ -70,12 +70,17 @@ class Rebuilds(LedgerContract):
     ) -> Page[RebuildRecord]:
         """List what each organisation of the channel got that built a version from its source.
 
+        What its organisation did not endorse itself is left out.
         Read by keys: who starts a process asks this, and Fabric lets nobody write who has read a page.
         """
         parts = [parse_image_name(name), parse_image_version(version)]
         first = from_bookmark("rebuild", parts, bookmark)
         wanted = (keys.rebuild(name, version, found) for found in ctx.organisations(IMAGE))
-        return keyed_page(ctx, (key for key in wanted if key >= first), size, RebuildRecord)
+
+        def is_own(key: str, record: RebuildRecord) -> bool:
+            return is_word(ctx, record.organisation, key, record)
+
+        return keyed_page(ctx, (key for key in wanted if key >= first), size, RebuildRecord, is_own)
 
     @evaluate
     def rebuild_history(  # noqa: PLR0917

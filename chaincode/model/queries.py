@@ -63,7 +63,7 @@ class ModelQueries(LedgerContract):
         """Return those of these nodes of a process that have no model; orchestration reads it."""
         if len(nodes) > MAX_NODES:
             raise RefusalError("BAD_ARGUMENT", f"a process has at most {MAX_NODES} nodes")
-        found = ctx.get_many([keys.model(process, node) for node in nodes])
+        found = ctx.get_many([keys.model(process, node) for node in nodes], ModelRecord.max_bytes)
         return Unpublished(tuple(node for node, raw in zip(nodes, found, strict=True) if raw is None))
 
     @evaluate

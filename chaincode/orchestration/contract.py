@@ -41,7 +41,7 @@ from protocol.ledger.changes import (
     ChangeRecord,
 )
 from protocol.ledger.common import ReasonedProvenance
-from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.processes import BriefRecord, OpenProcesses, ProcessRecord, ProgressRecord
 from protocol.ledger.record import LedgerRecord
 
 
@@ -63,6 +63,8 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
     }
     values: ClassVar[dict[str, type[LedgerRecord]]] = {
         "process": ProcessRecord,
+        "brief": BriefRecord,
+        "openprocesses": OpenProcesses,
         "progress": ProgressRecord,
         "acceptance": AcceptanceRecord,
         "asks": AskCount,
@@ -82,7 +84,7 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
         Every image version must be registered with the digests it is pinned by and not retired, an initial
         model published with the digest named and open to the caller's organisation, and that organisation one
         of the consortium. Proposing is not accepting: each organisation accepts by itself, also the
-        proposer's.
+        proposer's. An organisation has some thousands of its proposals open at most, proposed or running.
         """
         parsed = Specification.from_dict(specification)
         if parsed.version != VERSION:
@@ -94,6 +96,7 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
         check_images(ctx, parsed)
         check_initial_model(ctx, parsed)
         check_collection(ctx, parsed)
+        process.count(ctx)
         process.save(ctx)
         payload = {"process": process.id, "specification_digest": str(parsed.digest)}
         self.announce(ctx, "ProcessCreated", {**payload, "organisation": caller.organisation})

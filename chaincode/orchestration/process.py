@@ -17,7 +17,15 @@ from protocol.ledger import keys
 from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
 from protocol.ledger.common import Provenance
 from protocol.ledger.images import check_attested
-from protocol.ledger.processes import ProcessRecord, ProgressRecord
+from protocol.ledger.processes import (
+    MAX_ON_SHELF,
+    BriefRecord,
+    OpenProcesses,
+    ProcessRecord,
+    ProgressRecord,
+    open_places,
+    shelf_of,
+)
 
 
 class Process:
@@ -26,6 +34,7 @@ class Process:
     def __init__(self, ctx: Context, record: ProcessRecord) -> None:
         self.record = record
         self._ctx = ctx
+        self._was = record.status
 
     @classmethod
     def proposed(cls, ctx: Context, specification: Specification) -> "Process":
@@ -51,8 +60,24 @@ class Process:
         self.record = replace(self.record, **fields)
 
     def save(self, ctx: Context) -> None:
-        """Write the record."""
+        """Write the record, and the process in brief where lists look for its status."""
         write(ctx, keys.process(self.id), self.record)
+        brief = BriefRecord.of(self.record)
+        write(ctx, brief.key, brief)
+        if self._was is not self.record.status:
+            ctx.delete(keys.brief(self._was.value, self.id))
+
+    def count(self, ctx: Context) -> None:
+        """Keep what the proposer's organisation has open within bounds; what has ended is forgotten."""
+        organisation, shelf = self.record.created.organisation, shelf_of(self.id)
+        key = keys.openprocesses(organisation, shelf)
+        before = read(ctx, key, OpenProcesses)
+        still = before.processes if before else ()
+        if len(still) >= MAX_ON_SHELF:
+            still = tuple(process for process in still if _is_open(ctx, process))
+        if len(still) >= MAX_ON_SHELF:
+            raise StateError("PROCESS_QUOTA", f"{organisation} has too many open processes for one more")
+        write(ctx, key, OpenProcesses(organisation, shelf, (*still, self.id)))
 
     def apply(self, ctx: Context, change: ChangeRecord) -> None:
         """Write a change that holds from now on; it is the one write of a change that tasks read."""
@@ -128,6 +153,10 @@ class ProcessProgress(Progress):
         caller.need_member(self.plan.consortium)
         if caller.organisation not in self.present():
             raise AccessError("ACCESS_ORGANISATION", f"{caller.organisation} no longer takes part")
+
+
+def _is_open(ctx: Context, process: str) -> bool:
+    return any(ctx.get(place) is not None for place in open_places(process))
 
 
 def find_progress(ctx: Context, process: str, node: str) -> ProgressRecord | None:

@@ -1,6 +1,6 @@
 """Reading processes: records, lists, status, history, and the contexts of the other chaincodes."""
 
-from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, stored_page
+from chaincode.common import DEFAULT_PAGE, LedgerContract, all_stored, history_page, page, stored_page
 from chaincode.common.calls import image_record
 from chaincode.common.own import find_word, find_words, is_word
 from chaincode.orchestration.consent import agreements, status_of
@@ -23,9 +23,10 @@ from protocol.ledger.changes import (
     ProcessVotes,
     change_digest,
 )
-from protocol.ledger.common import MAX_PAGE, History, Page, ReasonedProvenance
+from protocol.ledger.common import History, Page, ReasonedProvenance
 from protocol.ledger.processes import (
     AccessTerms,
+    BriefRecord,
     ModelContext,
     NodeProgress,
     ProcessBrief,
@@ -51,14 +52,9 @@ class ProcessQueries(LedgerContract):
     def list(
         self, ctx: Context, status: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[ProcessBrief]:
-        """List processes by id, all or those of one status: `items` in brief, `bookmark`."""
-        if status:
-            PROCESS.state(status)
-
-        def show(record: ProcessRecord) -> ProcessBrief | None:
-            return _brief(record) if status in ("", record.status.value) else None
-
-        return page(ctx, ("process",), size, bookmark, ProcessRecord, show)
+        """List processes by status and id, all or those of one status: `items` in brief, `bookmark`."""
+        prefix = ("brief", PROCESS.state(status).value) if status else ("brief",)
+        return page(ctx, prefix, size, bookmark, BriefRecord, lambda record: record.shown)
 
     @evaluate
     def status(self, ctx: Context, process: str) -> ProcessStatus:
@@ -106,7 +102,7 @@ class ProcessQueries(LedgerContract):
         absences = [
             vote
             for kind in ("absence", "departure")
-            for vote in page(ctx, (kind, process), MAX_PAGE, "", AbsenceVote, lambda vote: vote).items
+            for vote in all_stored(ctx, (kind, process), AbsenceVote)
             if vote.organisation in present
             and vote.nodes.items() <= progress.unfinished().items()
             and is_word(ctx, vote.by.organisation, vote.key, vote)
@@ -172,18 +168,6 @@ class ProcessQueries(LedgerContract):
             agreed.change_quota,
             ProcessProgress(ctx, process, found.plan).entitled(),
         )
-
-
-def _brief(record: ProcessRecord) -> ProcessBrief:
-    specification = record.specification
-    return ProcessBrief(
-        record.process,
-        record.status,
-        specification.description,
-        specification.organisations,
-        record.created,
-        record.ended,
-    )
 
 
 def _status(record: ProcessRecord, progress: ProcessProgress) -> ProcessStatus:

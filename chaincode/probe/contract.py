@@ -79,7 +79,8 @@ class Probe(PrivateProbe):
     def get_many(self, ctx: Context, prefix: str, count: int) -> dict[str, Any]:
         """Read the keys `put_many` wrote; returns how many exist, their bytes, and a digest over all."""
         _check_count(count)
-        values = [value for value in ctx.get_many(_keys(prefix, count)) if value is not None]
+        found = ctx.get_many(_keys(prefix, count), MAX_WRITTEN // count)
+        values = [value for value in found if value is not None]
         digest = hashlib.sha256(b"".join(values)).hexdigest()
         return {"found": len(values), "bytes": sum(map(len, values)), "sha256": digest}
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from chaincode.shim import Context, Contract, RefusalError, all_of, evaluate, peer_of, submit
 
+MAX_VALUE = 1 << 20
+
 
 class PrivateProbe(Contract):
     """Thin functions over the shim's collections and policies."""
@@ -33,7 +35,8 @@ class PrivateProbe(Contract):
     @evaluate
     def get_many_private(self, ctx: Context, collection: str, keys: list[str]) -> dict[str, int]:
         """Read several values of a collection at once; returns how many exist."""
-        return {"found": sum(value is not None for value in ctx.private(collection).get_many(keys))}
+        found = ctx.private(collection).get_many(keys, MAX_VALUE)
+        return {"found": sum(value is not None for value in found)}
 
     @evaluate
     def private_hash(self, ctx: Context, collection: str, key: str) -> str:

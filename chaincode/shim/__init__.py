@@ -33,6 +33,7 @@ from .keys import composite_key, split_composite_key
 from .private import Collection
 from .results import KeyValue
 from .server import ChaincodeServer, Tls
+from .transaction import at_most
 
 __all__ = [
     "CallError",
@@ -53,6 +54,7 @@ __all__ = [
     "StreamError",
     "Tls",
     "all_of",
+    "at_most",
     "composite_key",
     "evaluate",
     "n_of",

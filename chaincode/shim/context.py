@@ -91,9 +91,12 @@ class Context:
         keys.check_key(key)
         return self._call(wire.Message.GET_STATE, wire.shim.GetState(key=key)) or None
 
-    def get_many(self, wanted: Sequence[str]) -> list[bytes | None]:
-        """Read several committed values in the order asked, in one message where the peer can."""
-        return read_many(self._transaction, self._limits, wanted)
+    def get_many(self, wanted: Sequence[str], largest: int) -> list[bytes | None]:
+        """Read several committed values in the order asked, in few messages where the peer can.
+
+        `largest` is what a value may have: an answer that is larger than a message would end the stream.
+        """
+        return read_many(self._transaction, self._limits, wanted, largest)
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value when the transaction commits."""
@@ -144,7 +147,10 @@ class Context:
         return self._range(*keys.partial_range(kind, tuple(attributes)))
 
     def partial_page(self, kind: str, attributes: Sequence[str], size: int, bookmark: str = "") -> Page:
-        """Read one page of the composite keys that begin with these parts."""
+        """Read one page of the composite keys that begin with these parts.
+
+        A peer sends a page in one message, however large: `size` is to be such that it fits (`at_most`).
+        """
         return self._page(*keys.partial_range(kind, tuple(attributes)), size, bookmark)
 
     def history(self, key: str) -> Results[Modification]:

@@ -7,7 +7,7 @@ from typing import Any
 from . import keys, wire
 from .errors import MisuseError
 from .results import KeyValue, Results, key_value
-from .transaction import Transaction
+from .transaction import Transaction, at_most
 from .writes import PeerLimits, Writes
 
 COLLECTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -34,13 +34,14 @@ class Collection:
         request = wire.shim.GetState(key=key, collection=self.name)
         return self._call(wire.Message.GET_STATE, request) or None
 
-    def get_many(self, wanted: Sequence[str]) -> list[bytes | None]:
-        """Read several committed values in the order asked, in one message where the peer can.
+    def get_many(self, wanted: Sequence[str], largest: int) -> list[bytes | None]:
+        """Read several committed values in the order asked, in few messages where the peer can.
 
+        `largest` is what a value may have: an answer that is larger than a message would end the stream.
         A v3.1 peer that does not have a value leaves it out of such an answer without a word, as if there
         were none; asked for the key alone, it says so. So each that is missing is asked for again.
         """
-        found = read_many(self._transaction, self._limits, wanted, self.name)
+        found = read_many(self._transaction, self._limits, wanted, largest, self.name)
         return [self.get(key) if value is None else value for key, value in zip(wanted, found, strict=True)]
 
     def hash(self, key: str) -> bytes | None:
@@ -93,9 +94,10 @@ class Collection:
 
 
 def read_many(
-    transaction: Transaction, limits: PeerLimits, wanted: Sequence[str], collection: str = ""
+    transaction: Transaction, limits: PeerLimits, wanted: Sequence[str], largest: int, collection: str = ""
 ) -> list[bytes | None]:
     """Read several committed values, of a collection or of the public state."""
+    at_once = min(limits.read_keys, at_most(largest))
     for key in wanted:
         keys.check_key(key)
     values: list[bytes | None] = []
@@ -104,8 +106,8 @@ def read_many(
             request = wire.shim.GetState(key=key, collection=collection)
             values.append(transaction.call(wire.Message.GET_STATE, request.SerializeToString()) or None)
         return values
-    for first in range(0, len(wanted), limits.read_keys):
-        asked = wanted[first : first + limits.read_keys]
+    for first in range(0, len(wanted), at_once):
+        asked = wanted[first : first + at_once]
         request = wire.shim.GetStateMultiple(keys=asked, collection=collection)
         answer = transaction.call(wire.Message.GET_STATE_MULTIPLE, request.SerializeToString())
         found = wire.parse(wire.shim.GetStateMultipleResult, answer).values

@@ -10,8 +10,15 @@ from .runners import Waiter
 
 # A peer reads and writes messages of 100 MiB; a larger one ends the stream for every transaction on it.
 MAX_MESSAGE = 100 * 1024 * 1024
+# What is asked for at once, so that an answer stays far below that whatever the values are.
+ANSWER_BYTES = 64 * 1024 * 1024
 # A peer gives a transaction up long before (30 s by default); this bounds the wait for a dropped answer.
 ANSWER_SECONDS = 300.0
+
+
+def at_most(largest: int) -> int:
+    """Return how many values of up to so many bytes may be asked for in one message."""
+    return max(1, ANSWER_BYTES // largest)
 
 
 class Transaction:

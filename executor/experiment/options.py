@@ -21,7 +21,7 @@ jobs_option = click.option(
     type=click.IntRange(1, 256),
     default=lambda: len(os.sched_getaffinity(0)),
     show_default="all cores",
-    help="Processes for FIT.",
+    help="Processes for FIT and for federations.",
 )
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write tables (CSV) and figures here."

@@ -69,10 +69,12 @@ class Service:
     _lost: Backoff = field(default_factory=Backoff, init=False)
     _agenda: Agenda = field(init=False)
     _news: News = field(init=False)
+    _msp: str = field(init=False)
 
     def __post_init__(self) -> None:
         self._news = News(self._say)
-        self._agenda = Agenda(self.caller.network.msp_id(self.caller.organisation), self._is_local)
+        self._msp = self.caller.network.msp_id(self.caller.organisation)
+        self._agenda = Agenda(self._msp, self._is_local)
 
     def run(self) -> None:
         """Serve until a signal comes."""
@@ -116,10 +118,11 @@ class Service:
                 self._note(ended)
 
     def _poll(self, ledger: Ledger) -> None:
-        """Read the processes that something happened to, and from time to time all."""
+        """Read the processes that something happened to, and from time to time all of this organisation."""
         now = time.monotonic()
         if self._watchlist.polls(now):
-            self._watchlist.add(brief.process for brief in ledger.orchestration.list(RUNNING))
+            running = ledger.orchestration.list(RUNNING)
+            self._watchlist.add(brief.process for brief in running if self._msp in brief.organisations)
             self._watchlist.add(self._agenda.processes)
         for process in self._watchlist.take(now):
             if self.stop.asked:

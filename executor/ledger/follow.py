@@ -26,8 +26,11 @@ PAUSE = 0.5
 """Seconds until a lost stream is asked for again; every peer has been tried by then."""
 HEARTBEAT = 20.0
 """Seconds after which it is asked again though nothing was announced: a task, for one, expires in silence."""
+ROOM_SECONDS = 0.1
 LAG = 10
 """How many blocks a peer that is asked may be behind the one that says how high the chain is."""
+MOST_HELD = 1000
+"""How many announcements are held that nobody has read; then the peers are kept waiting."""
 PULSE = 0.5
 """Seconds within which a wait notices that it is to stop."""
 _PASSING = ("LEDGER_UNREACHABLE", "LEDGER_TIMEOUT", "EVALUATE_FAILED", "PEERS_DISAGREE")
@@ -62,7 +65,7 @@ class Follower:
         self._transport = transport
         self._process = process
         self._end = time.monotonic() + seconds
-        self._found: queue.SimpleQueue[Announcement] = queue.SimpleQueue()
+        self._found: queue.Queue[Announcement] = queue.Queue(MOST_HELD)
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._streams: dict[str, Iterator[ChaincodeEvent]] = {}
@@ -113,7 +116,8 @@ class Follower:
         # A stream may break off within a block, which is then read again; `seen` is what it had until then.
         seen: set[str] = set()
         while not self._over.is_set() and (left := self._end - time.monotonic()) > 0:
-            with contextlib.suppress(AttestreeError):
+            # A thread that ended would leave whoever waits deaf, so no word of a peer may end it.
+            with contextlib.suppress(AttestreeError, ValueError):
                 for event in self._stream(chaincode, block, left):
                     if event.block > block:
                         block, seen = event.block, set()
@@ -133,7 +137,14 @@ class Follower:
         with contextlib.suppress(ValueError, RecursionError):
             payload = json.loads(event.payload)
             if isinstance(payload, dict) and self._is_followed(payload.get("process")):
-                self._found.put(Announcement(chaincode, event, payload))
+                self._hold(Announcement(chaincode, event, payload))
+
+    def _hold(self, announcement: Announcement) -> None:
+        """Keep an announcement for whoever reads; while there is no room for it, nothing more is read."""
+        while not self._over.is_set():
+            with contextlib.suppress(queue.Full):
+                self._found.put(announcement, timeout=ROOM_SECONDS)
+                return
 
     def _is_followed(self, process: object) -> bool:
         return process == self._process if self._process is not None else isinstance(process, str)

@@ -82,7 +82,7 @@ deploy() {
 # definition_flags NAME: what a definition says beside version and sequence; one flag or value a line.
 definition_flags() {
   case $1 in
-    orchestration | execution-record | model) printf '%s\n' --collections-config "$STATE/channel/collections.json" ;;
+    image | orchestration | execution-record | model) printf '%s\n' --collections-config "$STATE/channel/collections.json" ;;
   esac
 }
 

@@ -28,6 +28,8 @@ from protocol.trees.limits import FIRST_FORMAT, KIND_NAMES, LATEST_FORMAT, TREE
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32
+MAX_SPECIFICATION_BYTES = 640 << 10
+"""What a specification may have; its process, with all that comes to it later, has half as much again."""
 MAX_CHANGES = 1_000
 DEFAULT_TASK_SECONDS = 3_600
 MAX_TASK_SECONDS = 30 * 86_400
@@ -252,7 +254,7 @@ class Specification:
     def to_bytes(self) -> bytes:
         """Return the canonical bytes."""
         try:
-            return canonical.encode(self.to_dict())
+            return canonical.encode(self.to_dict(), max_bytes=MAX_SPECIFICATION_BYTES)
         except EncodingError as error:
             raise ProcessError("PROCESS_VALUE", f"the specification: {error.cause}") from error
 

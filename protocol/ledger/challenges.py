@@ -13,8 +13,9 @@ from typing import Annotated, ClassVar
 from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import EstimatorId
+from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
-from protocol.ledger.record import LedgerRecord
+from protocol.ledger.record import SMALL, LedgerRecord
 from protocol.task.opening import TaskId
 
 MAX_OPEN = 8
@@ -57,10 +58,10 @@ class Replayed(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ChallengeRecord(LedgerRecord):
+class ChallengeRecord(OwnWord):
     """That an organisation doubts that a task ran as the ledger says."""
 
-    versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -80,10 +81,10 @@ class ChallengeRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRecord(LedgerRecord):
+class AnswerRecord(OwnWord):
     """That the owner of a challenged task opens its inputs to an auditor."""
 
-    versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -95,10 +96,10 @@ class AnswerRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictRecord(LedgerRecord):
+class VerdictRecord(OwnWord):
     """What an auditor found who ran a challenged task again."""
 
-    versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node of the task"]
@@ -123,6 +124,7 @@ class OpenChallenges(LedgerRecord):
     """What one organisation challenged of another and found unjudged when it challenged last."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     challenged: Annotated[str, "the MSP id of who is challenged"]

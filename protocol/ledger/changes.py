@@ -13,7 +13,7 @@ from protocol.agreement.lifecycle import ProcessState
 from protocol.digest import Digest
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.record import LedgerRecord, Raw
+from protocol.ledger.record import SMALL, LedgerRecord, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class AcceptanceRecord(LedgerRecord):
     """An organisation accepted a proposed process."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     organisation: Annotated[str, "the organisation that accepts"]
@@ -45,6 +46,7 @@ class AskCount(LedgerRecord):
     """How many changes of a process an organisation has asked for."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     asked: Annotated[int, "how many, which is the number of its next"]
 
@@ -81,6 +83,8 @@ class AskRecord(OwnWord):
 class AgreementRecord(OwnWord):
     """An organisation's agreement to what another asked for."""
 
+    max_bytes: ClassVar[int] = SMALL
+
     process: Annotated[str, "the process id"]
     asked: Annotated[str, "the organisation that asked"]
     number: Annotated[int, "the number of its ask"]
@@ -94,6 +98,7 @@ class ChangeRecord(LedgerRecord):
     """A change that holds, written once."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = 2 << 20
 
     process: Annotated[str, "the process id"]
     number: Annotated[int, "how many came to hold before"]
@@ -171,6 +176,8 @@ class AbsenceStatus(LedgerRecord):
 @dataclass(frozen=True, slots=True)
 class AbortVote(OwnWord):
     """An organisation's vote to give a running process up."""
+
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     organisation: Annotated[str, "the organisation"]

@@ -9,7 +9,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
-from protocol.ledger.record import ABSENT, LedgerRecord
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord
 from protocol.signing import VerifyKey
 from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
@@ -52,6 +52,7 @@ class TreeRecord(SharedEstimator):
     """The bytes of a tree, apart from all records about it, so that these are small."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = 2 << 20
 
     @property
     def shared(self) -> SharedEstimator:
@@ -64,6 +65,7 @@ class EstimatorRecord(LedgerRecord):
     """An estimator, stored once under its creator's id: where it comes from, and the digest of its tree."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     id: Annotated[EstimatorId, "which estimator"]
@@ -106,6 +108,7 @@ class CreationRecord(LedgerRecord):
     """That FIT announced an estimator, shared or not."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     digest: Annotated[Digest, "SHA-256 of the tree that FIT announced under this id"]
     iteration: Annotated[int, "the iteration of that FIT"]
@@ -116,6 +119,7 @@ class TwinRecord(LedgerRecord):
     """That a creator shared a tree: others who share the very same one stand beside it."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     digest: Annotated[Digest, "SHA-256 of the tree's bytes"]
     id: Annotated[EstimatorId, "under which id it was shared"]
@@ -129,6 +133,7 @@ class OfferRecord(LedgerRecord):
     """That a share offered an estimator."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     sender: Annotated[str, "who offered it"]
     iteration: Annotated[int, "in which iteration"]

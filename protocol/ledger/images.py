@@ -8,8 +8,9 @@ from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import ImageState
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import ImageVersion, Provenance, ReasonedProvenance
-from protocol.ledger.record import LedgerRecord
+from protocol.ledger.record import SMALL, LedgerRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class ImageNameRecord(LedgerRecord):
     """Whose an image's name is: its versions are registered by the organisation that registered the first."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     name: Annotated[str, "the image's name"]
     organisation: Annotated[str, "the MSP id of its owner"]
@@ -28,6 +30,7 @@ class ImageRecord(LedgerRecord):
     """A version of an image, written once and perhaps retired."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     image: Annotated[Image, "name, version, digests, repository and description, as registered"]
     status: Annotated[ImageState, "whether it may be proposed"]
@@ -36,10 +39,10 @@ class ImageRecord(LedgerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildRecord(LedgerRecord):
+class RebuildRecord(OwnWord):
     """What an organisation got that built an image version from its source by itself."""
 
-    versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     image: Annotated[ImageVersion, "which version of which image"]
     organisation: Annotated[str, "the MSP id of who built it"]

@@ -8,6 +8,7 @@ docs/formats/keys-v1.md.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from protocol.agreement.lifecycle import PROCESS
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, IdentifierError
 from protocol.identifiers import (
@@ -59,6 +60,16 @@ def rebuild(name: str, version: str, organisation: str) -> str:
 def process(process: str) -> str:
     """The key of a process."""
     return _build("process", process)
+
+
+def brief(status: str, process: str) -> str:
+    """The key of a process in brief, where all of one status stand together."""
+    return _build("brief", status, process)
+
+
+def openprocesses(organisation: str, shelf: int) -> str:
+    """The key of open processes that an organisation proposed, written by that organisation alone."""
+    return _build("openprocesses", organisation, shelf)
 
 
 def acceptance(process: str, organisation: str) -> str:
@@ -305,6 +316,10 @@ def _check_digest(text: str) -> str:
     return str(Digest.parse(text))
 
 
+def _check_status(text: str) -> str:
+    return PROCESS.state(text).value
+
+
 @dataclass(frozen=True, slots=True)
 class _PartKind:
     """How a part is checked when a key is built and read when it is parsed."""
@@ -320,6 +335,7 @@ _KIND_OF_PART = {
     "name": _PartKind(parse_image_name, parse_image_name),
     "version": _PartKind(parse_image_version, parse_image_version),
     "process": _PartKind(parse_process, parse_process),
+    "status": _PartKind(_check_status, _check_status),
     "node": _NODE,
     "creator": _NODE,
     "recipient": _NODE,
@@ -331,6 +347,7 @@ _KIND_OF_PART = {
     "auditor": _ORGANISATION,
     "challenged": _ORGANISATION,
     "number": _COUNTER,
+    "shelf": _COUNTER,
     "iteration": _COUNTER,
     "shared": _COUNTER,
     "counter": _COUNTER,
@@ -343,6 +360,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "imagename": ("name",),
     "rebuild": ("name", "version", "organisation"),
     "process": ("process",),
+    "brief": ("status", "process"),
+    "openprocesses": ("organisation", "shelf"),
     "acceptance": ("process", "organisation"),
     "asks": ("process", "organisation"),
     "ask": ("process", "organisation", "number"),

@@ -8,7 +8,7 @@ from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.estimators import SharedEstimator
-from protocol.ledger.record import ABSENT, LedgerRecord, Raw
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class ModelRecord(LedgerRecord):
     """A node's last ensemble, published once."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = 4 << 20
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -157,5 +158,6 @@ class MemberRecord(LedgerRecord):
     """That an estimator is in a node's model."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     node: Annotated[str, "the node whose model holds the estimator"]

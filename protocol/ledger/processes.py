@@ -1,7 +1,7 @@
 """What the orchestration chaincode stores and answers."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import ProcessState
@@ -11,8 +11,9 @@ from protocol.agreement.process import ModelAccess, Specification
 from protocol.agreement.step_kind import StepKind
 from protocol.digest import Digest
 from protocol.errors import StateError
+from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.record import LedgerRecord
+from protocol.ledger.record import SMALL, LedgerRecord
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import NO_ENSEMBLE
 from protocol.trees.limits import TreeLimits
@@ -56,6 +57,7 @@ class ProgressRecord(LedgerRecord):
     """How far a node is in a process."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -70,9 +72,69 @@ class ProcessBrief(LedgerRecord):
     process: Annotated[str, "the process id"]
     status: Annotated[ProcessState, "where it stands"]
     description: Annotated[str, "what it is for, in its proposer's words"]
-    organisations: Annotated[tuple[str, ...], "the consortium as proposed"]
+    organisations: Annotated[tuple[str, ...], "the consortium, those included that joined with a node"]
     created: Annotated[Provenance, "who proposed it"]
     ended: Annotated[ReasonedProvenance | None, "who ended it, and why"]
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRecord(ProcessBrief):
+    """A process as lists have it, apart from its specification, which may be large."""
+
+    versioned: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, record: ProcessRecord) -> Self:
+        """Make the brief that stands beside a process record."""
+        return cls(
+            record.process,
+            record.status,
+            record.specification.description,
+            record.plan.consortium,
+            record.created,
+            record.ended,
+        )
+
+    @property
+    def key(self) -> str:
+        """Where it stands while the process has this status."""
+        return keys.brief(self.status.value, self.process)
+
+    @property
+    def shown(self) -> ProcessBrief:
+        """The process as a list shows it."""
+        return ProcessBrief(
+            self.process, self.status, self.description, self.organisations, self.created, self.ended
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProcesses(LedgerRecord):
+    """What an organisation proposed and found open when it proposed last, on one of its shelves.
+
+    Each process has its shelf by its id, so that two who propose at the same time rarely write one key.
+    """
+
+    versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
+
+    organisation: Annotated[str, "the MSP id of who proposed them"]
+    shelf: Annotated[int, "which of its 256 shelves"]
+    processes: Annotated[tuple[str, ...], "their ids, 16 at most"]
+
+
+SHELVES = 256
+MAX_ON_SHELF = 16
+
+
+def shelf_of(process: str) -> int:
+    """Return the shelf on which a process counts against its proposer."""
+    return Digest.of(process.encode()).raw[0] % SHELVES
+
+
+def open_places(process: str) -> tuple[str, ...]:
+    """Return the keys of which one is there while a process is proposed or runs."""
+    return tuple(keys.brief(state.value, process) for state in (ProcessState.PROPOSED, ProcessState.RUNNING))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ from protocol.signing import VerifyKey
 VERSION = 1
 """The version that every stored record carries."""
 
+SMALL = 32 << 10
+"""What a record may have whose fields are few and short."""
+
 Raw: TypeAlias = dict[str, Any]
 """An object as it is, for the reader it is meant for."""
 
@@ -82,6 +85,8 @@ class LedgerRecord:
     __slots__ = ()
     versioned: ClassVar[bool] = False
     """Whether the record has the field `version`, as all have that stand under a key."""
+    max_bytes: ClassVar[int] = 960 << 10
+    """What it may have where it is stored. Peers send many in one message, of a history a hundred."""
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:

@@ -15,7 +15,7 @@ from protocol.ledger import keys
 from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
 from protocol.ledger.models import AccessRecord
-from protocol.ledger.record import ABSENT, LedgerRecord, Raw
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class RequestCount(LedgerRecord):
     """How often an organisation has asked for models of a process."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     asked: Annotated[int, "how often, which is the number of its next request"]
 
@@ -86,6 +87,8 @@ class AccessRequest(OwnWord):
 @dataclass(frozen=True, slots=True)
 class AccessVote(OwnWord):
     """An organisation's vote on a request to read a model."""
+
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node whose model it is"]

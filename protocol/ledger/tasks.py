@@ -9,7 +9,7 @@ from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Signed
-from protocol.ledger.record import ABSENT, LedgerRecord, Raw
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 from protocol.task.opening import Opening, TaskId
 from protocol.task.output import Output
 from protocol.task.result import Offer, SlotRead
@@ -30,6 +30,7 @@ class TaskRecord(LedgerRecord):
     """The evidence of one task: its commitment, its state, and what was signed under its key."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -70,6 +71,7 @@ class ShareRecord(LedgerRecord):
     """What a node offered in one iteration, and to whom."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = 2 << 20
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node that offers"]
@@ -111,6 +113,7 @@ class ResultRecord(LedgerRecord):
     """What a completed task came to."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = 8 << 20
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -147,6 +150,7 @@ class Head(LedgerRecord):
     """Where a node stands after its last completed task: what its next task has to continue."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     iteration: Annotated[int, "the node's last completed iteration"]
     next_counter: Annotated[int, "the counter of its next estimator"]
@@ -210,6 +214,7 @@ class TaskKeyRecord(LedgerRecord):
     """The one task that has a public key."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -235,6 +240,7 @@ class InitialTreeRecord(LedgerRecord):
     """That an estimator is in the model that a process started from."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     digest: Annotated[Digest, "SHA-256 of the tree's bytes"]
 
@@ -244,6 +250,7 @@ class ImageUseRecord(LedgerRecord):
     """That a launch of a task committed to an image version."""
 
     versioned: ClassVar[bool] = True
+    max_bytes: ClassVar[int] = SMALL
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]

@@ -54,7 +54,7 @@ def audited(network: None) -> Audited:
     made = specification(name, version, owners)
     made["steps"][0] |= {"iterations": 1}
     made["steps"][0]["parameters"] |= {"n_new": 3, "n_share": 2}
-    scientist1.submit("orchestration", "Create", made)
+    scientist1.propose(made)
     for organisation in ("org1", "org2"):
         Member(organisation, "admin").submit("orchestration", "Accept", name)
     scientist1.submit("orchestration", "Start", name)

@@ -41,7 +41,7 @@ def players(network: None) -> list[Player]:
     made["topology"] = {"kind": "full"}
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": 100}
     assert made["steps"][0]["parameters"]["limits"]["n_features"] == N_FEATURES
-    scientist1.submit("orchestration", "Create", made)
+    scientist1.propose(made)
     for organisation in found.organisations:
         Member(organisation, "admin").submit("orchestration", "Accept", process)
     Member("org1", "admin").submit("orchestration", "Start", process)

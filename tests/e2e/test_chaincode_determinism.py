@@ -106,7 +106,7 @@ def live_proposal(life: Life, version: str, iterations: int, **more: Any) -> str
     made = specification(process, version, owners, iterations=iterations)
     made |= {"task_seconds": TASK_SECONDS, **more}
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
-    life.submit(scientist1, ORCHESTRATION, "Create", made)
+    life.submit(scientist2, ORCHESTRATION, "Create", made)
     for member in (admin1, scientist2):
         life.submit(member, ORCHESTRATION, "Accept", process)
     life.submit(admin2, ORCHESTRATION, "Start", process)
@@ -187,7 +187,7 @@ def live_start_from_model(life: Life, player: Player) -> None:
     model = {"process": player.process, "node": player.node, "digest": digest}
     context = auditor1.evaluate(ORCHESTRATION, "TaskContext", player.process, player.node, 0)
     made = specification(process, context["image"]["version"], owners) | {"initial_model": model}
-    life.submit(scientist1, ORCHESTRATION, "Create", made)
+    life.submit(scientist2, ORCHESTRATION, "Create", made)
     for member in (admin1, scientist2):
         life.submit(member, ORCHESTRATION, "Accept", process)
     life.submit(admin2, ORCHESTRATION, "Start", process)

@@ -54,7 +54,7 @@ def version(network: None) -> str:
 def started(version: str, nodes: dict[str, str]) -> str:
     """Propose a process, have both organisations accept it, and start it."""
     made = unique("process")
-    scientist1.submit(HERE, "Create", specification(made, version, nodes))
+    scientist1.propose(specification(made, version, nodes))
     digest = auditor2.evaluate(HERE, "Get", made)["specification_digest"]
     admin1.submit(HERE, "Accept", made, digest)
     scientist2.submit(HERE, "Accept", made, digest)
@@ -76,7 +76,7 @@ def changing(version: str, nodes: dict[str, str]) -> str:
 
 def test_process_starts_when_all_have_accepted_what_was_proposed(version: str, nodes: dict[str, str]) -> None:
     made = unique("process")
-    scientist1.submit(HERE, "Create", specification(made, version, nodes))
+    scientist1.propose(specification(made, version, nodes))
     digest = auditor2.evaluate(HERE, "Get", made)["specification_digest"]
     assert admin1.code(HERE, "Start", made) == "PROCESS_UNACCEPTED"
     admin1.submit(HERE, "Accept", made, digest)
@@ -124,6 +124,18 @@ def test_c10_specifications_that_cannot_run_are_refused(version: str, nodes: dic
     assert scientist1.code(HERE, "Create", "not json") == "BAD_ARGUMENT"
 
 
+@pytest.mark.parametrize("pinned", ["image_id", "manifest_digest"])
+def test_t9_a_specification_that_pins_other_bytes_than_are_registered_is_refused(
+    version: str, nodes: dict[str, str], pinned: str
+) -> None:
+    """A name and a version are nobody's word for what runs: the digests are."""
+    made = specification(unique("process"), version, nodes)
+    made["steps"][0]["image"][pinned] = DIGESTS[9]
+    assert scientist1.code(HERE, "Create", made) == "IMAGE_PIN"
+    del made["steps"][0]["image"]["image_id"], made["steps"][0]["image"]["manifest_digest"]
+    assert scientist1.code(HERE, "Create", made) == "IMAGE_PIN"
+
+
 def test_process_id_is_unique(process: str, version: str, nodes: dict[str, str]) -> None:
     assert scientist2.code(HERE, "Create", specification(process, version, nodes)) == "PROCESS_EXISTS"
 
@@ -132,7 +144,7 @@ def test_c1_organisation_outside_the_consortium_is_denied(version: str, nodes: d
     name = unique("process")
     own = {node: organisation for node, organisation in nodes.items() if organisation == "Org1MSP"}
     assert scientist2.code(HERE, "Create", specification(name, version, own)) == "ACCESS_ORGANISATION"
-    scientist1.submit(HERE, "Create", specification(name, version, own))
+    scientist1.propose(specification(name, version, own))
     assert admin2.code(HERE, "Accept", name) == "ACCESS_ORGANISATION"
     assert admin2.code(HERE, "Abort", name, "not mine") == "ACCESS_ORGANISATION"
     assert auditor1.code(HERE, "Accept", name) == "ACCESS_ROLE"
@@ -221,7 +233,7 @@ def test_single_step_runs_to_completion_by_the_peer_cli_alone(version: str, node
     name, node = unique("process"), min(nodes)
     member, auditor = Member("org1", node).cli, auditor2.cli
     single = specification(name, version, {node: "Org1MSP"}, kind="single", iterations=1)
-    scientist1.cli.submit(HERE, "Create", single)
+    scientist1.cli.propose(single)
     admin1.cli.submit(HERE, "Accept", name)
     admin1.cli.submit(HERE, "Start", name)
     play_single_task(member, name, node)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.channel import admin1, admin2, auditor1, auditor2, client_of
 from support.federation import nodes, running_process
-from support.player import EXECUTION, MODEL, Player, fitted, played, shared
+from support.player import EXECUTION, MODEL, N_NEW, N_SHARE, Player, fitted, played, shared
 from support.probe import Probe, refusal
 
 from protocol.identifiers import EstimatorId
@@ -72,6 +72,18 @@ def test_h14_a_tree_that_another_shares_first_stops_nobody_and_is_marked() -> No
     assert {twin["id"] for twin in found} == {f"{victim.node}/0000", f"{thief.node}/0000"}
     lineage = auditor2.evaluate(EXECUTION, "Lineage", victim.process, f"{victim.node}/0000")
     assert [twin["id"] for twin in lineage["twins"]] == [f"{thief.node}/0000"]
+
+
+def test_h14_a_tree_that_a_node_took_is_not_shared_as_its_own() -> None:
+    """The node holds it from its neighbour, and gives it the next name of its own."""
+    process = running_process(iterations=2)
+    thief, victim = played([Player(member, process) for member in nodes()])
+    taken = max(fitted(victim.node)[:N_SHARE], key=lambda estimator: estimator.tree.n_internal)
+    assert taken.id in thief.ensemble
+    again = Player(thief.member, process, iteration=1, state=thief.left)
+    again.open()
+    call, options = again.call_share((Estimator(EstimatorId(thief.node, N_NEW), taken.tree),))
+    assert again.member.code(*call, **options) == "ESTIMATOR_COPIED"
 
 
 def test_h6_a_second_share_of_one_iteration_is_refused(sharers: list[Player]) -> None:

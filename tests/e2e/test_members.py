@@ -49,7 +49,7 @@ def started(version: str, iterations: int = 2, **fields: Any) -> tuple[str, list
     owners = {member.identity: f"Org{member.organisation[3:]}MSP" for member in found}
     made = specification(process, version, owners, iterations=iterations)
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
-    scientist1.submit(HERE, "Create", made | fields)
+    scientist1.propose(made | fields)
     for member in MEMBERS.values():
         member.submit(HERE, "Accept", process)
     scientist1.submit(HERE, "Start", process)
@@ -182,7 +182,7 @@ def test_h7_a_registrant_outside_the_consortium_stops_neither_start_nor_move(ver
     made = specification(process, first, owners, iterations=2)
     made["steps"][0]["image"]["name"] = name
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
-    scientist1.submit(HERE, "Create", made)
+    scientist1.propose(made)
     scientist1.submit(HERE, "Accept", process)
     scientist3.submit("image", "Retire", name, first, "spite")
     scientist2.submit(HERE, "Accept", process)

@@ -81,7 +81,7 @@ def test_a_process_starts_when_as_many_got_the_same_image_as_it_asks_for() -> No
     register(version)
     owners = {member.identity: Network.load().msp_id(member.organisation) for member in nodes()}
     made = specification(process, version, owners) | {"image_attestations": 2}
-    scientist1.submit("orchestration", "Create", made)
+    scientist1.propose(made)
     for organisation in ("org1", "org2"):
         Member(organisation, "admin").submit("orchestration", "Accept", process)
     image_id = made["steps"][0]["image"]["image_id"]

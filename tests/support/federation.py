@@ -42,7 +42,7 @@ def proposed_process(iterations: int = 1, **fields: Any) -> str:
         process, version, {first.identity: "Org1MSP", second.identity: "Org2MSP"}, iterations=iterations
     )
     made["steps"][0]["parameters"] |= {"n_new": N_NEW, "n_share": N_SHARE, "n_max": N_MAX}
-    scientist1.submit("orchestration", "Create", made | {"abort": "any"} | fields)
+    scientist1.propose(made | {"abort": "any"} | fields)
     return process
 
 

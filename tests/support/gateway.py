@@ -15,10 +15,11 @@ from executor.ledger.gateway.proposal import Proposal
 from executor.network import CHANNEL, Network
 from support.network import until
 
-__all__ = ["MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]
+__all__ = ["CONFLICT", "MESSAGE_LIMIT", "SECONDS", "VALID", "Committed", "Gateway", "GatewayError"]
 
 SECONDS = 150
 VALID = 0
+CONFLICT = transaction.MVCC_READ_CONFLICT
 
 
 class GatewayError(Exception):

@@ -41,12 +41,15 @@ def fitted(node: str) -> tuple[Estimator, ...]:
 
 @dataclass
 class Player:
-    """One node of a running process, in its first iteration."""
+    """One node of a running process, in its first iteration or in another one that it opens and shares in."""
 
     member: Member
     process: str
     key: SigningKey = field(default_factory=lambda: SigningKey(os.urandom(32)))
     ensemble: dict[EstimatorId, Digest] = field(default_factory=dict)
+    iteration: int = 0
+    state: Digest | None = None
+    """What the iteration before left."""
 
     @property
     def node(self) -> str:
@@ -54,14 +57,20 @@ class Player:
 
     @property
     def task(self) -> TaskId:
-        return TaskId(self.process, self.node, 0)
+        return TaskId(self.process, self.node, self.iteration)
+
+    @property
+    def left(self) -> Digest:
+        """The state that its first iteration leaves."""
+        return Digest.of(self.node.encode())
 
     def opening(self) -> dict[str, Any]:
-        answer = self.member.evaluate("orchestration", "TaskContext", self.process, self.node, 0)
+        place = (self.process, self.node, self.iteration)
+        answer = self.member.evaluate("orchestration", "TaskContext", *place)
         self.commitment = Opening.for_task(
             TaskContext.from_dict(answer),
             self.key.verify_key,
-            state=None,
+            state=self.state,
             data=Digest.parse(DIGESTS[7]),
             sandbox=Digest.of(PROFILE),
         )
@@ -88,8 +97,8 @@ class Player:
 
     def call_open(self) -> tuple[Any, ...]:
         """Commit to a key, with its proof and the profile of a container that there is none of."""
-        task = (self.process, self.node, 0)
-        return (EXECUTION, "OpenTask", *task, self.opening(), self.proof().hex(), PROFILE.decode())
+        place = (self.process, self.node, self.iteration)
+        return (EXECUTION, "OpenTask", *place, self.opening(), self.proof().hex(), PROFILE.decode())
 
     def proof(self) -> bytes:
         """Prove that this node holds the key it opens its task with."""
@@ -100,7 +109,8 @@ class Player:
         action = Action.SHARE if function == "Share" else Action.COMPLETE
         digest = Digest.of(raw)
         signature = sign_statement(key or self.key, statement(self.task, self.commitment, action, digest))
-        call = (EXECUTION, function, self.process, self.node, 0, str(digest), signature.hex())
+        place = (self.process, self.node, self.iteration)
+        call = (EXECUTION, function, *place, str(digest), signature.hex())
         return call, {"transient": {"share" if function == "Share" else "result": raw}}
 
     def call_share(self, offered: tuple[Estimator, ...] | None = None, key: SigningKey | None = None) -> Call:
@@ -130,7 +140,7 @@ class Player:
             tuple(slots),
             tuple(self.ensemble),
             ensemble_digest(list(self.ensemble.items())),
-            Digest.of(self.node.encode()),
+            self.left,
             {"auc": "0.97"},
         )
         return self.signed("Complete", result.to_bytes())

@@ -17,6 +17,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "imagename": (SCIENTIST,),
     "rebuild": (*STAFF, AUDITOR),
     "process": (*STAFF, NODE),
+    "brief": (*STAFF, NODE),
+    "openprocesses": (SCIENTIST,),
     "progress": (NODE,),
     "acceptance": STAFF,
     "asks": (*STAFF, NODE),

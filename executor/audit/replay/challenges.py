@@ -1,10 +1,11 @@
 """Challenges: raised, answered and judged by those who may, about what was on the ledger by then."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from executor.audit.fabric.state import Key, State
 from executor.audit.findings import Findings
-from executor.audit.replay.view import EXECUTION, View, Written, parse_record
+from executor.audit.replay.view import EXECUTION, View, Written, is_vouched, parse_record
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
@@ -19,11 +20,14 @@ from protocol.ledger.challenges import (
     judged,
     third_parties,
 )
-from protocol.ledger.record import LedgerRecord
+from protocol.ledger.changes import OwnWord
 from protocol.ledger.tasks import ResultRecord, ShareRecord
 
+W = TypeVar("W", bound=OwnWord)
+
 SENTENCES = {
-    "challenges": "each challenge, answer and verdict was written once, by who may, of what there was",
+    "challenges": "each challenge, answer and verdict was written once, by who may, of what there was, and"
+    " vouched for",
 }
 
 
@@ -32,7 +36,7 @@ def check_challenge(findings: Findings, view: View, item: Written) -> None:
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, ChallengeRecord)  # noqa: S101
     check = findings.check
-    check("challenges", view.before(item.raw_key, ChallengeRecord) is None, f"{key} was overwritten", where)
+    _check_word(findings, view, item, record.organisation)
     owner = view.plan(record.process).nodes.get(record.node)
     own = view.creator.organisation.msp_id == record.organisation
     check("challenges", own and record.challenged == owner, f"{key} is not by or of whom it says", where)
@@ -55,8 +59,8 @@ def check_answer(findings: Findings, view: View, item: Written) -> None:
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, AnswerRecord)  # noqa: S101
     check = findings.check
-    check("challenges", view.before(item.raw_key, AnswerRecord) is None, f"{key} was overwritten", where)
     challenge = _challenge(view, record)
+    _check_word(findings, view, item, "" if challenge is None else challenge.challenged)
     fits = challenge is not None and record.auditor in challenge.auditors
     check("challenges", fits, f"{key} names an auditor that no challenge accepts", where)
     own = challenge is not None and view.creator.organisation.msp_id == challenge.challenged
@@ -68,16 +72,27 @@ def check_verdict(findings: Findings, view: View, item: Written) -> None:
     record, key, where = item.record, item.key, view.where
     assert isinstance(record, VerdictRecord)  # noqa: S101
     check = findings.check
-    check("challenges", view.before(item.raw_key, VerdictRecord) is None, f"{key} was overwritten", where)
+    _check_word(findings, view, item, record.auditor)
+    challenge = _challenge(view, record)
     place = (record.process, record.node, record.iteration, record.organisation, record.auditor)
-    answered = view.before(keys.answer(*place), AnswerRecord) is not None
+    owner = "" if challenge is None else challenge.challenged
+    answered = view.had_word(EXECUTION, owner, keys.answer(*place), AnswerRecord) is not None
     check("challenges", answered, f"{key} was given without an answer", where)
     creator = view.creator
     auditor = (creator.organisation.msp_id, creator.attributes.get("role")) == (record.auditor, "auditor")
     check("challenges", auditor, f"{key} was written by {creator.name[:64]}, no such auditor", where)
-    challenge = _challenge(view, record)
     right = challenge is not None and judged(challenge, record.replayed) is record.verdict
     check("challenges", right, f"{key} says {record.verdict}, which its digests do not", where)
+
+
+def _check_word(findings: Findings, view: View, item: Written, organisation: str) -> None:
+    """What an organisation says is vouched for by itself, and said once; a forged one does not silence it."""
+    record, key, where = item.record, item.key, view.where
+    assert isinstance(record, OwnWord)  # noqa: S101
+    fresh = view.had_word(EXECUTION, organisation, item.raw_key, type(record)) is None
+    findings.check("challenges", fresh, f"{key} was overwritten", where)
+    vouched = view.has_mark(EXECUTION, organisation, item.raw_key, record.mark)
+    findings.check("challenges", vouched, f"{organisation or 'its owner'} did not vouch for {key}", where)
 
 
 def check_open(findings: Findings, view: View, item: Written) -> None:
@@ -100,43 +115,59 @@ RULES = {
 
 
 def standing_challenges(state: State) -> list[ChallengeEvidence]:
-    """Return every challenge on the channel with its answers and verdicts, as the last block left them."""
-    found = []
-    for challenge in _records(state, "challenge"):
-        assert isinstance(challenge, ChallengeRecord)  # noqa: S101
-        task = challenge.task
-        place = (task.process, task.node, task.iteration, challenge.organisation)
-        answers = (record for record in _records(state, "answer", *place))
-        verdicts = (record for record in _records(state, "verdict", *place))
-        found.append(
-            ChallengeEvidence(
-                challenge,
-                tuple(record for record in answers if isinstance(record, AnswerRecord)),
-                tuple(record for record in verdicts if isinstance(record, VerdictRecord)),
-            )
-        )
-    return found
+    """Return every challenge on the channel with its answers and verdicts, as the last block left them.
+
+    What its organisation did not vouch for does not count, as on the ledger.
+    """
+    return [_evidence(state, found) for found in _words(state, ChallengeRecord, _challenger, "challenge")]
 
 
-def _records(state: State, kind: str, *parts: str | int) -> Iterator[LedgerRecord]:
-    """Iterate over the records of a kind; what is of no known form was found as it was read."""
-    for name in state.between(EXECUTION, *keys.range_of(keys.prefix(kind, *parts))):
+def _challenger(challenge: ChallengeRecord) -> str:
+    return challenge.organisation
+
+
+def _evidence(state: State, challenge: ChallengeRecord) -> ChallengeEvidence:
+    """Gather what its owner and the auditors said about a challenge."""
+    task = challenge.task
+    place = (task.process, task.node, task.iteration, challenge.organisation)
+
+    def owner(_: AnswerRecord) -> str:
+        return challenge.challenged
+
+    def auditor(verdict: VerdictRecord) -> str:
+        return verdict.auditor
+
+    answers = _words(state, AnswerRecord, owner, "answer", *place)
+    verdicts = _words(state, VerdictRecord, auditor, "verdict", *place)
+    return ChallengeEvidence(challenge, tuple(answers), tuple(verdicts))
+
+
+def _words(
+    state: State, kind: type[W], speaker: Callable[[W], str], name: str, *parts: str | int
+) -> Iterator[W]:
+    """Iterate over what organisations said; what is of no known form was found as it was read."""
+    for key in state.between(EXECUTION, *keys.range_of(keys.prefix(name, *parts))):
         try:
-            yield parse_record(kind, state.value(Key(EXECUTION, "", name)) or b"")
+            record = parse_record(name, state.value(Key(EXECUTION, "", key)) or b"")
         except AttestreeError:
             continue
+        if isinstance(record, kind) and is_vouched(state, EXECUTION, speaker(record), key, record.mark):
+            yield record
 
 
 def _challenge(view: View, record: AnswerRecord | VerdictRecord) -> ChallengeRecord | None:
     place = (record.process, record.node, record.iteration, record.organisation)
-    return view.before(keys.challenge(*place), ChallengeRecord)
+    return view.had_word(EXECUTION, record.organisation, keys.challenge(*place), ChallengeRecord)
 
 
 def _is_judged(view: View, record: OpenChallenges, task: ChallengedTask) -> bool:
+    """Whether a challenge no longer counts: judged, or none that the organisation made."""
     place = (record.process, task.node, task.iteration, record.organisation)
-    challenge = view.before(keys.challenge(*place), ChallengeRecord)
-    auditors = () if challenge is None else challenge.auditors
-    return any(view.before(keys.verdict(*place, auditor), VerdictRecord) for auditor in auditors)
+    challenge = view.had_word(EXECUTION, record.organisation, keys.challenge(*place), ChallengeRecord)
+    return challenge is None or any(
+        view.had_word(EXECUTION, auditor, keys.verdict(*place, auditor), VerdictRecord)
+        for auditor in challenge.auditors
+    )
 
 
 def _digest(record: ShareRecord | ResultRecord | None) -> Digest | None:

@@ -1,7 +1,7 @@
 """Rebuilds: each statement is its organisation's own, and processes run what enough rebuilt."""
 
 from executor.audit.findings import Findings
-from executor.audit.replay.view import View, Written
+from executor.audit.replay.view import IMAGE, View, Written
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState
 from protocol.errors import StateError
@@ -22,6 +22,8 @@ def check_rebuild(findings: Findings, view: View, item: Written) -> None:
     assert isinstance(record, RebuildRecord)  # noqa: S101
     own = view.creator.organisation.msp_id == record.organisation
     findings.check("rebuilds", own, f"{key} was written by another organisation", view.where)
+    vouched = view.has_mark(IMAGE, record.organisation, item.raw_key, record.mark)
+    findings.check("rebuilds", vouched, f"{record.organisation} did not vouch for {key}", view.where)
     name, version, _ = map(str, key.parts)
     image = view.before(keys.image(name, version), ImageRecord)
     right = (
@@ -66,7 +68,10 @@ def _check(findings: Findings, view: View, process: ProcessRecord, name: str, ve
     if not needed or image is None:
         return
     consortium = view.plan(process.process).consortium
-    said = [view.before(keys.rebuild(name, version, member), RebuildRecord) for member in consortium]
+    said = [
+        view.had_word(IMAGE, member, keys.rebuild(name, version, member), RebuildRecord)
+        for member in consortium
+    ]
     try:
         check_attested(needed, image.image, [found for found in said if found is not None], consortium)
         findings.count("rebuilds")

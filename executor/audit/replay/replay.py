@@ -19,6 +19,7 @@ from executor.audit.replay import (
     callers,
     challenges,
     initial,
+    listings,
     models,
     openings,
     rebuilds,
@@ -30,7 +31,15 @@ from executor.audit.replay import (
     votes,
     words,
 )
-from executor.audit.replay.view import KINDS, NAMESPACES, RecordCache, View, Written, parse_record
+from executor.audit.replay.view import (
+    KINDS,
+    NAMESPACES,
+    ORCHESTRATION,
+    RecordCache,
+    View,
+    Written,
+    parse_record,
+)
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
@@ -43,6 +52,7 @@ SENTENCES = {
     **callers.SENTENCES,
     **agreements.SENTENCES,
     **words.SENTENCES,
+    **listings.SENTENCES,
     **votes.SENTENCES,
     **tasks.SENTENCES,
     **openings.SENTENCES,
@@ -70,6 +80,7 @@ Rule = Callable[[Findings, View, Written], None]
 _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
     agreements.RULES,
     words.RULES,
+    listings.RULES,
     votes.RULES,
     tasks.RULES,
     openings.RULES,
@@ -84,6 +95,8 @@ _ROOMS: tuple[Mapping[str, tuple[Rule, ...]], ...] = (
 )
 RULES = {kind: tuple(rule for room in _ROOMS for rule in room.get(kind, ())) for kind in KINDS}
 """By kind of key, what is asked of its records."""
+REMOVABLE = {("brief", ORCHESTRATION)}
+"""Kinds of keys that chaincode removes, each with its chaincode; all else stays for good."""
 
 
 @dataclass
@@ -117,6 +130,7 @@ class Replay:
         """Judge what a valid transaction wrote into the project's chaincodes."""
         view = View(self.state, committed, self._cache)
         written = self._read(view)
+        listings.check_removals(self.findings, view)
         if not written:
             return
         self.authors[view.provenance.tx] = _author(view.provenance)
@@ -158,7 +172,10 @@ class Replay:
         try:
             key = keys.parse(name)
             if value is None:
-                self.findings.fail("records", f"{key} was removed", view.where)
+                if (key.kind, namespace) in REMOVABLE:
+                    view.removed.append(name)
+                else:
+                    self.findings.fail("records", f"{key} was removed", view.where)
                 return None
             if KINDS.get(key.kind, ("", None))[0] != namespace:
                 self.findings.fail("records", f"{key} stands in {namespace}", view.where)

@@ -28,6 +28,7 @@ from protocol.ledger.changes import (
     AskCount,
     AskRecord,
     ChangeRecord,
+    OwnWord,
 )
 from protocol.ledger.common import Provenance
 from protocol.ledger.estimators import (
@@ -40,7 +41,13 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
-from protocol.ledger.processes import ProcessRecord, ProgressRecord, TaskContext
+from protocol.ledger.processes import (
+    BriefRecord,
+    OpenProcesses,
+    ProcessRecord,
+    ProgressRecord,
+    TaskContext,
+)
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.ledger.tasks import (
@@ -58,15 +65,17 @@ from protocol.ledger.tasks import (
 from protocol.task.opening import TaskId
 
 R = TypeVar("R", bound=LedgerRecord)
+W = TypeVar("W", bound=OwnWord)
 
 IMAGE, ORCHESTRATION, EXECUTION, MODEL = "image", "orchestration", "execution-record", "model"
-MAX_RECORD_BYTES = 8 << 20
 
 KINDS: dict[str, tuple[str, type[LedgerRecord]]] = {
     "image": (IMAGE, ImageRecord),
     "imagename": (IMAGE, ImageNameRecord),
     "rebuild": (IMAGE, RebuildRecord),
     "process": (ORCHESTRATION, ProcessRecord),
+    "brief": (ORCHESTRATION, BriefRecord),
+    "openprocesses": (ORCHESTRATION, OpenProcesses),
     "progress": (ORCHESTRATION, ProgressRecord),
     "acceptance": (ORCHESTRATION, AcceptanceRecord),
     "asks": (ORCHESTRATION, AskCount),
@@ -119,7 +128,8 @@ class Written:
 
 def parse_record(kind: str, raw: bytes) -> LedgerRecord:
     """Read a stored record of a kind in its one form."""
-    return KINDS[kind][1].from_dict(canonical.decode(raw, max_bytes=MAX_RECORD_BYTES))
+    made = KINDS[kind][1]
+    return made.from_dict(canonical.decode(raw, max_bytes=made.max_bytes))
 
 
 class View:
@@ -133,6 +143,8 @@ class View:
         self.where = str(committed.position)
         """Its place, for findings."""
         self.written: dict[str, LedgerRecord] = {}
+        self.removed: list[str] = []
+        """The keys that it removed, of kinds that may be."""
         self.contexts: dict[TaskId, TaskContext] = {}
         """What tasks are checked against, as far as it was asked for (context.py)."""
         self._state = state
@@ -173,10 +185,16 @@ class View:
         wanted = Write(place, hashlib.sha256(mark.encode()).digest())
         return any(wanted in part.hashed_writes for part in self.committed.transaction.sets)
 
+    def had_word(self, chaincode: str, organisation: str, key: str, kind: type[W]) -> W | None:
+        """Return what an organisation had said before the block, if it vouched for it."""
+        found = self.before(key, kind)
+        if found is not None and self.had_mark(chaincode, organisation, key, found.mark):
+            return found
+        return None
+
     def had_mark(self, chaincode: str, organisation: str, key: str, mark: str) -> bool:
         """Whether the organisation's own collection held this mark for a key before the block."""
-        place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
-        return self._state.value(place) == hashlib.sha256(mark.encode()).digest()
+        return is_vouched(self._state, chaincode, organisation, key, mark)
 
     def process(self, name: str) -> ProcessRecord:
         """Return the process that a record belongs to, or raise."""
@@ -218,6 +236,12 @@ class View:
             time,
             found.tx_id,
         )
+
+
+def is_vouched(state: State, chaincode: str, organisation: str, key: str, mark: str) -> bool:
+    """Whether an organisation's own collection holds this mark for a key."""
+    place = Key(chaincode, collections.own(organisation), hashlib.sha256(key.encode()).digest())
+    return state.value(place) == hashlib.sha256(mark.encode()).digest()
 
 
 class RecordCache:

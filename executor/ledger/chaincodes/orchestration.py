@@ -36,7 +36,7 @@ class Orchestration(Proxy):
         return self._agreed(ProcessRecord, "Get", process)
 
     def list(self, status: str = "") -> Iterator[ProcessBrief]:
-        """Iterate over all processes by id, or over those of one status, in brief."""
+        """Iterate over all processes by status and id, or over those of one status, in brief."""
         return self._items(ProcessBrief, "List", status)
 
     def status(self, process: str) -> ProcessStatus:

@@ -154,6 +154,17 @@ class Gateway:
         found = _info(self._qscc("GetChainInfo", self.channel, check=check))
         return ChainInfo(found.height, bytes(found.currentBlockHash))
 
+    def has_block(self, number: int) -> bool:
+        """Whether the channel has a block of this number, as enough organisations say alike."""
+
+        def reaches(_: Link, raw: bytes) -> bytes:
+            return b"yes" if _info(raw).height > number else b"no"
+
+        proposal = self.contract("qscc").propose("GetChainInfo", self.channel)
+        # The own peer's contradiction is what is asked about, so it holds nothing back.
+        rule = replace(self._decisive, own_lag=0.0)
+        return int(_info(self._read(proposal, rule, reaches)).height) > number
+
     def block(self, number: int) -> bytes:
         """Return a block as serialized common.Block."""
         return self._qscc("GetBlockByNumber", self.channel, str(number), check=_content)
@@ -237,7 +248,7 @@ class Gateway:
             ).SerializeToString()
             return gateway.SignedChaincodeEventsRequest(request=raw, signature=self.identity.sign(raw))
 
-        return EventStream(self._preferred(), request, start, seconds)
+        return EventStream(self._preferred(), request, start, seconds, self.has_block)
 
 
 def _info(raw: bytes) -> Any:

@@ -8,22 +8,37 @@ from typing import Any
 
 import grpc
 
-from .errors import EventsError, PeerDetail, refusal_in
+from .errors import EventsError, GatewayError, PeerDetail, refusal_in
 from .peer import CONCURRENT_CALLS, Link, message_of, status_of
 from .values import ChaincodeEvent
+
+AHEAD = 10
+"""How many blocks the one that sends events may be ahead of what enough organisations are known to have."""
+LAST_BLOCK = 2**63 - 1
 
 
 class EventStream(Iterator[ChaincodeEvent]):
     """Every event once, in order; ends after `seconds` or when closed, which another thread may do.
 
     The service sends all events of a block in one message, so the block after the last message is where
-    the next peer goes on, without a gap or a repetition.
+    the next peer goes on, without a gap or a repetition. Blocks without events are left out, so a number may
+    be any that is to come; but one that nobody else has, taken at its word, would have the next peer wait for
+    a block that never comes. `has_block` says whether enough organisations have one.
     """
 
-    def __init__(self, links: list[Link], request: Callable[[int], Any], start: int, seconds: float) -> None:
+    def __init__(
+        self,
+        links: list[Link],
+        request: Callable[[int], Any],
+        start: int,
+        seconds: float,
+        has_block: Callable[[int], bool],
+    ) -> None:
         self._links = links
         self._request = request
+        self._has_block = has_block
         self._block = start
+        self._known = start
         self._end = time.monotonic() + seconds
         self._pending: deque[ChaincodeEvent] = deque()
         self._failures: list[PeerDetail] = []
@@ -71,12 +86,32 @@ class EventStream(Iterator[ChaincodeEvent]):
             return self._call
 
     def _take(self, answer: Any) -> None:
+        number = answer.block_number
+        try:
+            lie = self._lie(number)
+        except GatewayError as error:
+            self._lost(f"whether there is a block {number} cannot be asked: {error}")
+            return
+        if lie:
+            self._links[self._turn % len(self._links)].blame(lie)
+            self._lost(lie)
+            return
         self._failures.clear()
-        self._block = answer.block_number + 1
+        self._block = number + 1
         self._pending.extend(
             ChaincodeEvent(answer.block_number, event.tx_id, event.event_name, bytes(event.payload))
             for event in answer.events
         )
+
+    def _lie(self, number: int) -> str:
+        """Say what is wrong with the number of a block that has events; nothing if it may be true."""
+        if number < self._block:
+            return f"it sends events of block {number} where {self._block} or a later one is next"
+        if number > self._known + AHEAD:
+            if number > LAST_BLOCK or not self._has_block(number - AHEAD):
+                return f"it sends events of block {number}, which is beyond the end of the chain"
+            self._known = number - AHEAD
+        return ""
 
     def _failed(self, error: grpc.RpcError) -> None:
         status = status_of(error)

@@ -83,8 +83,13 @@ class BlockEvents(Iterator[ChaincodeEvent]):
             raise StopIteration
 
     def _take(self, raw: bytes) -> None:
-        self._failures = 0
         number, events = events_of(raw)
+        if number != self._block:
+            # Blocks come one after the other; a number that leads elsewhere would leave others out.
+            cause = f"a peer sent block {number} where {self._block} is next"
+            self._lost(PhaseError("EVENTS_FAILED", cause, "events"))
+            return
+        self._failures = 0
         self._block = number + 1
         self._pending.extend(event for name, event in events if name == self._name)
 

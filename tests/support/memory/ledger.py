@@ -3,7 +3,8 @@
 Only gRPC is replaced. A transaction reads committed state and never its own writes; its read set is checked
 when its block commits (MVCC, phantoms included); a refused transaction writes nothing; a chaincode that is
 already part of a transaction cannot be called again by one it called. The peers of a collection's members
-hold its values, all others the hashes alone; what too few organisations endorsed is invalid.
+hold its values, all others the hashes alone; what too few organisations endorsed is invalid. An answer larger
+than a message ends the stream, and with it every transaction under way.
 
     ledger = Ledger(Image(), Orchestration())
     alice = ledger.member("alice", "Org1MSP", role="data-scientist")
@@ -27,8 +28,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from chaincode.shim import Context, Endorsement, PeerError, n_of, peer_of, wire
+from chaincode.shim import Context, Endorsement, PeerError, StreamError, n_of, peer_of, wire
 from chaincode.shim.identity import ATTRIBUTES_OID
+from chaincode.shim.transaction import MAX_MESSAGE
 from chaincode.shim.writes import PeerLimits
 from protocol.agreement.collections import own, trees
 
@@ -273,7 +275,10 @@ class Line:
         self.iterators = {}
 
     def call(self, kind, payload):
-        return getattr(self, f"_{M.Type.Name(kind).lower()}")(payload)
+        answer = getattr(self, f"_{M.Type.Name(kind).lower()}")(payload)
+        if len(answer) > MAX_MESSAGE:
+            raise StreamError(f"the peer cannot send {len(answer)} bytes, and ends the stream")
+        return answer
 
     def _place(self, key, collection="", private=True):
         """Where a key is; a peer outside the collection can neither read nor write it."""

@@ -6,6 +6,7 @@ import pytest
 from support.memory.federation import DIGESTS, EXECUTION, Federation, changed, prepared
 from support.memory.scenario import ORGANISATIONS
 
+from protocol.agreement.collections import own
 from protocol.ledger.challenges import MAX_OPEN, ChallengeEvidence, Standing
 
 P = "fraud-2026"
@@ -121,6 +122,7 @@ def test_h17_the_graver_of_two_verdicts_counts():
     organisations = [*ORGANISATIONS, "Org4MSP"]
     federation = Federation()
     federation.organisations = organisations
+    federation.collections |= {own("Org4MSP"): ("Org4MSP",)}
     fourth = federation.member("auditor", "Org4MSP", role="auditor")
     federation.play(0)
     federation.auditor2.submit(EXECUTION, "Challenge", *TASK, [])

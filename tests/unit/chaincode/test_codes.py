@@ -27,6 +27,7 @@ from protocol.errors import TABLE, AccessError, StateError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.challenges import MAX_OPEN, ChallengedTask, OpenChallenges
+from protocol.ledger.processes import MAX_ON_SHELF, OpenProcesses, shelf_of
 from protocol.task.output import MetricsOutput
 from protocol.trees.estimator import Estimator
 from protocol.trees.tree import Tree
@@ -149,6 +150,13 @@ def one_challenge_too_many(federation):
     full = OpenChallenges(P, "Org1MSP", "Org2MSP", tasks)
     federation.state[EXECUTION, key] = canonical.encode(full.to_dict())
     return federation.auditor2.code(EXECUTION, "Challenge", P, "node02", 0, [])
+
+
+def one_process_too_many(channel):
+    shelf = shelf_of("second")
+    full = OpenProcesses("Org1MSP", shelf, (P,) * MAX_ON_SHELF)
+    channel.state["orchestration", keys.openprocesses("Org1MSP", shelf)] = canonical.encode(full.to_dict())
+    return channel.scientist1.code("orchestration", "Create", changed("process", "second"))
 
 
 def after(act, call):
@@ -464,6 +472,7 @@ TRIGGERS = {
         lambda player: player.federation.auditor2.code(EXECUTION, "Challenge", P, "node01", 0, []),
     ),
     "CHALLENGE_EXISTS": ("done", after(challenge, about_challenge("Challenge", [], who="auditor2"))),
+    "PROCESS_QUOTA": ("running", one_process_too_many),
     "CHALLENGE_QUOTA": ("done", one_challenge_too_many),
     "CHALLENGE_UNKNOWN": ("done", about_challenge("JudgeChallenge", "Org2MSP", {}, who="auditor3")),
     "CHALLENGE_AUDITOR": ("done", about_challenge("Challenge", ["Org1MSP"], who="auditor2")),

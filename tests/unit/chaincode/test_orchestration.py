@@ -699,8 +699,8 @@ def test_list_shows_processes_page_by_page_and_by_status(channel):
     channel.admin1.submit("orchestration", "Abort", "p2", "no")
     first = channel.auditor1.evaluate("orchestration", "List", "", 3)
     assert ([item["process"] for item in first["items"]], first["bookmark"]) == (
-        ["p0", "p1", "p2"],
-        "process~p3",
+        ["p2", "p0", "p1"],
+        "brief~proposed~p3",
     )
     rest = channel.auditor1.evaluate("orchestration", "List", "", 3, first["bookmark"])
     assert ([item["process"] for item in rest["items"]], rest["bookmark"]) == (["p3", "p4"], "")

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from support.memory.federation import EXECUTION, MODEL, Federation, played, prepared
+from support.memory.federation import DIGESTS, EXECUTION, MODEL, Federation, played, prepared
 from support.memory.ledger import POLICY_FAILURE, VALID, InvalidatedError
-from support.memory.scenario import changed
+from support.memory.scenario import IMAGE, changed
 
 from chaincode.common.own import endorsement_by
 from chaincode.shim import all_of, n_of, peer_of
@@ -259,3 +259,95 @@ def test_h1_no_node_runs_an_image_that_others_agreed_to_in_its_organisations_nam
     assert consortium.context(NODE, 0)["image"]["agreed"] is False
     assert consortium.context("node05", 0)["image"]["agreed"] is True
     assert consortium.context("node03", 0)["image"]["agreed"] is True
+
+
+# Challenges, answers and verdicts, and what an image's source gave
+
+TASK, BY = (P, NODE, 0), "Org2MSP"
+CHALLENGE = (EXECUTION, "Challenge", *TASK, [], "too good")
+ANSWER = (EXECUTION, "AnswerChallenge", *TASK, BY, "Org3MSP", DIGESTS[3])
+VERDICT = (EXECUTION, "JudgeChallenge", *TASK, BY, {})
+ATTEST = ("image", "Attest", *IMAGE, DIGESTS[2])
+
+
+def lone_share():
+    federation = Federation()
+    federation.players[NODE].open(0)
+    federation.players[NODE].share()
+    return federation
+
+
+@pytest.fixture
+def doubted():
+    """A task that has shared, and that Org2MSP may doubt before an auditor of Org3MSP."""
+    return prepared(lone_share)()
+
+
+def others(organisation):
+    return tuple(name for name in ("Org1MSP", "Org2MSP", "Org3MSP") if name != organisation)
+
+
+def forged_by_others(channel, member, call):
+    """What altered chaincode of the others would write in an organisation's name, without its mark."""
+    endorsed = forged(member.endorse(*call))
+    endorsed.endorsers = others(member.organisation)
+    assert channel.commit([endorsed]) == [VALID]
+
+
+def challenges(channel):
+    return channel.auditor1.evaluate(EXECUTION, "ListChallenges", P)["items"]
+
+
+def test_h1_a_challenge_its_answer_and_its_verdict_need_the_organisation_that_speaks(doubted):
+    for member, call in (
+        (doubted.auditor2, CHALLENGE),
+        (doubted.admin1, ANSWER),
+        (doubted.auditor3, VERDICT),
+    ):
+        with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+            member.submit(*call, endorsers=others(member.organisation))
+        member.submit(*call, endorsers=(member.organisation, others(member.organisation)[0]))
+
+
+def test_h1_a_challenge_that_others_raised_in_ones_name_is_none_and_does_not_silence_one(doubted):
+    forged_by_others(doubted, doubted.auditor2, CHALLENGE)
+    assert challenges(doubted) == []
+    assert doubted.admin1.code(*ANSWER) == "CHALLENGE_UNKNOWN"
+    doubted.auditor2.submit(*CHALLENGE)
+    assert len(challenges(doubted)) == 1
+
+
+def test_h1_an_answer_that_others_gave_in_the_owners_name_opens_nothing(doubted):
+    """An auditor could call the task unopened by evidence that its owner never gave."""
+    doubted.auditor2.submit(*CHALLENGE)
+    forged_by_others(doubted, doubted.admin1, ANSWER)
+    assert challenges(doubted)[0]["answers"] == []
+    assert doubted.auditor3.code(*VERDICT) == "CHALLENGE_UNANSWERED"
+    doubted.admin1.submit(*ANSWER)
+    assert doubted.auditor3.submit(*VERDICT)["verdict"] == "unopened"
+
+
+def test_h1_a_verdict_that_others_gave_in_an_auditors_name_does_not_count(doubted):
+    doubted.auditor2.submit(*CHALLENGE)
+    doubted.admin1.submit(*ANSWER)
+    forged_by_others(doubted, doubted.auditor3, VERDICT)
+    assert challenges(doubted)[0]["verdicts"] == []
+    doubted.auditor3.submit(*VERDICT)
+    assert len(challenges(doubted)[0]["verdicts"]) == 1
+
+
+def test_h1_a_rebuild_needs_the_organisation_that_speaks(doubted):
+    with pytest.raises(InvalidatedError, match=POLICY_FAILURE):
+        doubted.scientist1.submit(*ATTEST, endorsers=COALITION)
+    doubted.scientist1.submit(*ATTEST, endorsers=WITH_OWN)
+
+
+def test_h1_a_rebuild_that_others_claimed_in_ones_name_starts_no_process():
+    channel = Federation(changed("image_attestations", 1), started=False)
+    for admin in (channel.admin1, channel.admin2):
+        admin.submit("orchestration", "Accept", P)
+    forged_by_others(channel, channel.scientist1, ATTEST)
+    assert channel.auditor2.evaluate("image", "ListRebuilds", *IMAGE)["items"] == []
+    assert channel.admin1.code("orchestration", "Start", P) == "IMAGE_UNATTESTED"
+    channel.scientist1.submit(*ATTEST)
+    assert channel.admin1.submit("orchestration", "Start", P)["status"] == "running"

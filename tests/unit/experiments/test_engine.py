@@ -5,15 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.adversary import run_adversary
-from experiments.adversary_page import adversary_json, adversary_text
 from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, dealt, make_topology, run_cases
 from experiments.methods import run_methods
 from experiments.methods_page import methods_json
 from experiments.paper import run_paper
-from experiments.paper_page import paper_json
+from experiments.paper_page import _section, paper_json, paper_text
 from experiments.split import Split, split
 from experiments.variants import Choices, Variant, compared, home_threshold, paper_variant
 from learning.actions import predictor
@@ -93,27 +91,21 @@ def test_paper_experiment_runs_on_any_rows() -> None:
     report = paper_json(result)
     assert report["table_exact"] is False
     assert report["seeds"] == [0]
+    missed = [goal.text for goal in result.goals() if not goal.met]
+    assert report["missed_by_seed"] == {"0": missed}
     assert len(steps) == 20 * 4 + 5
     assert result.repeated
 
 
-def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
-    steps: list[str] = []
-    table = synthetic(600, 3, 0.2, seed=3)
-    result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
-    assert len(steps) == len(result.scenes) == 8
-    report = adversary_json(result)
-    rows = report["attacks"]
-    assert isinstance(rows, list)
-    assert {(row["attack"], row["topology"]) for row in rows} == {
-        (attack, topology) for attack in ("zero", "one", "grey") for topology in ("full", "ring")
-    }
-    keys = {"attack", "hostile", "nodes", "topology", "defence", "recall", "precision", "worst_recall"}
-    assert {*rows[0]} == keys | {"clean_recall", "clean_precision"}
-    assert {(row["hostile"], row["nodes"], row["defence"]) for row in rows} == {(5, 20, "default")}
-    assert next(scene for scene in result.scenes if scene.hostile).honest == [*range(5), *range(10, 20)]
-    assert report["seeds"] == {"45": [0]}
-    assert "one organisation of four" in adversary_text(result)
+def test_the_paper_page_says_what_one_seed_would_miss() -> None:
+    """Seed by seed from its own runs: what the mean of seeds meets, one of them may not."""
+    parts = split(synthetic(1000, 4, 0.1, seed=3))
+    result = run_paper(parts, (0, 1), lambda _: None, rankings=("kernel", "random"))
+    alone = [run_paper(parts, (seed,), lambda _: None, rankings=("kernel", "random")) for seed in (0, 1)]
+    assert result.missed_by_seed() == {seed: one.missed() for seed, one in enumerate(alone)}
+    counts = "; ".join(f"seed {seed}: {len(one.missed())} of 13" for seed, one in enumerate(alone))
+    for text in (paper_text(result), _section(result)):
+        assert f"Goals missed by each seed alone: {counts}." in text
 
 
 def test_methods_are_compared_without_attack() -> None:

@@ -7,8 +7,11 @@ import pytest
 
 from experiments import ieee_page
 from experiments.alerts import REVIEW, cost_of_none, daily_alerts, measure_alerts, recall_at
-from experiments.drift import DriftCase, DriftEngine
-from experiments.ieee import FOREST, IeeeResult, pieces, run_ieee
+from experiments.drift import COLUMNS, DriftCase, DriftEngine
+from experiments.ieee import IeeeResult, cases, measured, pieces, run_ieee
+from experiments.ieee_choice import Candidate, Choice, choice_grid, choice_json, run_choice
+from experiments.ieee_settings import BOOSTED, CHOSEN, FOREST, LARGE_LATEST, SETTINGS, Setting
+from experiments.kept import Kept
 from experiments.transactions import Transactions
 from experiments.windows import DAY, AlertTest, WindowedSplit, windowed
 from learning.fit_options import FitOptions
@@ -50,7 +53,7 @@ def test_recall_is_the_most_that_some_threshold_has_with_that_precision() -> Non
     assert recall_at(alert_test([0, 1], [1, 1], [1.0, 1.0]), np.array([1.0, 0.0]), 0.9) == 0.0
 
 
-def drifting(nodes: int) -> WindowedSplit:
+def drifting(nodes: int, last: int | None = None) -> WindowedSplit:
     """The column that tells frauds is another one in every window."""
     rng = np.random.default_rng(0)
     seconds = np.tile(np.arange(200) * DAY // 4, nodes)
@@ -61,7 +64,7 @@ def drifting(nodes: int) -> WindowedSplit:
     X[:, 0] = 1.0
     address = np.repeat(np.arange(nodes, dtype=np.float32), 200)
     table = Transactions(X, y, seconds, address, ("TransactionAmt", "a", "b", "c", "d"))
-    return windowed(table, nodes)
+    return windowed(table, nodes, last=last)
 
 
 def test_each_iteration_learns_from_its_own_window_alone() -> None:
@@ -71,10 +74,92 @@ def test_each_iteration_learns_from_its_own_window_alone() -> None:
         assert [int(estimator.tree.feature[0]) for estimator in ensemble] == [1, 2, 3, 4]
 
 
+def test_with_past_rows_an_iteration_learns_from_all_windows_so_far() -> None:
+    split = drifting(2)
+    past = split.past()
+    for name, windows in split.nodes.items():
+        assert [len(rows) for rows in past.nodes[name]] == [40, 80, 120, 160]
+        assert past.nodes[name][2].y.tolist() == np.concatenate([rows.y for rows in windows[:3]]).tolist()
+    assert [len(rows) for rows in past.pooled()] == [80, 160, 240, 320]
+    assert past.test is split.test
+
+
+def test_settings_are_chosen_without_the_window_that_is_reported() -> None:
+    """Whatever the fifth window holds, the choice is the same: it is made as if that had not happened."""
+    whole = drifting(2)
+    earlier = drifting(2, last=4)
+    assert earlier.iterations == 3
+    for name, windows in earlier.nodes.items():
+        assert [rows.digest for rows in windows] == [rows.digest for rows in whole.nodes[name][:3]]
+    fourth = np.concatenate([windows[3].y for windows in whole.nodes.values()])
+    assert len(earlier.test.y) == len(fourth) == 80
+    assert int(earlier.test.day.max()) < int(whole.test.day.min())
+
+
+def test_nothing_is_forgotten_where_the_setting_says_so() -> None:
+    """The federation of the newest 200 holds the last window alone; alone and pooled keep all of theirs."""
+    for kind, named in SETTINGS.items():
+        for name, setting in named.items():
+            made = 20 * 4 * setting.parameters.n_new
+            forgets = setting.parameters.n_max < made
+            assert forgets == (name in ("newest 200", "past rows", LARGE_LATEST)), (kind, name)
+            assert setting.past == ("past rows" in name)
+    assert set(CHOSEN) == {FOREST, BOOSTED}
+    assert all(name in SETTINGS[kind] for kind, name in CHOSEN.items())
+
+
+def test_the_best_setting_is_that_of_the_highest_federation() -> None:
+    tried = [
+        Candidate(FOREST, "newest 200", 0.1, 0.2, 0.3, 0.0),
+        Candidate(FOREST, "past rows", 0.3, 0.25, 0.2, 1.0),
+        Candidate(BOOSTED, "newest 200", 0.1, 0.4, 0.3, 0.0),
+    ]
+    choice = Choice((0,), tuple(tried))
+    assert choice.best() == {FOREST: "past rows", BOOSTED: "newest 200"}
+    assert "best" in choice_grid(choice).text()
+
+
+def test_a_choice_is_printed_with_what_the_home_check_refused() -> None:
+    two = {FOREST: {"newest 200": Setting(SMALL), "past rows": Setting(SMALL, past=True)}}
+    done: list[str] = []
+    choice = run_choice(drifting(4, last=4), [0], done.append, settings=two)
+    assert len(done) == 2 * 3
+    shown = choice_json(choice)
+    assert shown["best"] == choice.best()
+    assert all(0 < one.federated <= 1 for one in choice.candidates)
+
+
+def test_what_the_home_check_refused_is_counted_by_who_made_it() -> None:
+    strict = Parameters(
+        n_new=1, n_share=1, fit=FitOptions("balanced", max_depth=2), home_check=HomeCheck(0.5, 1.0)
+    )
+    engine = DriftEngine(drifting(4), 0, strict)
+    clean, attacked = (engine.run(DriftCase("full", *attack)) for attack in ((), ("zero", (1,))))
+    assert clean.shape == (4, len(COLUMNS))
+    honest, hostile = (COLUMNS.index(name) for name in ("refused", "refused_hostile"))
+    assert clean[:, honest].sum() > 0
+    assert clean[:, hostile].sum() == 0
+    assert (attacked[[0, 2, 3], hostile] == 4).all()
+
+
+def test_figures_of_other_settings_rows_or_attackers_are_not_reused(tmp_path: Path) -> None:
+    wanted = {name: case for name, case in cases(quick=True).items() if name == "alone"}
+    kept = Kept(tmp_path)
+    for split, setting in (
+        (drifting(2), Setting(SMALL)),
+        (drifting(2), Setting(SMALL, past=True)),
+        (drifting(2, last=4), Setting(SMALL)),
+    ):
+        list(measured(split, setting, 0, wanted, "ieee", kept))
+    assert len(list(tmp_path.iterdir())) == 2 * 3
+    list(measured(drifting(2), Setting(SMALL), 0, wanted, "ieee", kept))
+    assert len(list(tmp_path.iterdir())) == 2 * 3
+
+
 @pytest.fixture(scope="module")
 def result() -> IeeeResult:
     done: list[str] = []
-    found = run_ieee(drifting(20), [0], done.append, quick=True, kinds={FOREST: SMALL})
+    found = run_ieee(drifting(20), [0], done.append, quick=True, kinds={FOREST: Setting(SMALL)})
     assert 2 * len(done) == pieces(1, quick=True)
     return found
 
@@ -87,8 +172,9 @@ def test_what_is_reported_has_every_way_and_every_goal(result: IeeeResult) -> No
     assert all(0 < value <= 1 for value in ap[FOREST].values())
     assert len(result.goals()) == 3
     text = ieee_page.ieee_text(result)
-    assert "3,200 rows with 800 frauds to train on, 800 with 200 to test; seeds run: 1." in text
+    assert "3,200 rows with 800 frauds to train on, 800 with 200 to test; seeds run: 1. Settings: " in text
     assert "forest, zero" in text
+    assert "forest, inverted" in text
 
 
 def test_hostile_nodes_are_not_measured(result: IeeeResult) -> None:
@@ -114,4 +200,4 @@ def test_only_this_part_of_the_page_is_written(result: IeeeResult, tmp_path: Pat
     text = page.read_text()
     assert "kept" in text
     assert "`executor experiment ieee-cis --quick`, seeds 0;" in text
-    assert len((tmp_path / "ieee-cis.csv").read_text().splitlines()) == 1 + 5 * 20 + 1
+    assert len((tmp_path / "ieee-cis.csv").read_text().splitlines()) == 1 + 6 * 20 + 1

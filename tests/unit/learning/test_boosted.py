@@ -237,9 +237,9 @@ def test_h_hostile_boosted_estimators_are_refused_at_home(attack):
         assert all(estimator.id.creator != "node03" for estimator in simulation.states[node].ensemble)
 
 
-@pytest.mark.parametrize("attack", ["noise", "mimic", "main-leaf"])
+@pytest.mark.parametrize("attack", ["noise", "mimic", "main-leaf", "inverted"])
 def test_attacks_that_fit_make_estimators_of_the_kind(rows, attack):
-    made = attacks.fit(attack, rows, FitTask("node00", 0, 0, 1, 3, BOOSTED, limits(rows)))
+    made = attacks.fit(attacks.Attack(attack), rows, FitTask("node00", 0, 0, 1, 3, BOOSTED, limits(rows)))
     assert made[0].tree.kind == "boosted"
 
 

@@ -7,8 +7,10 @@ import pytest
 
 from learning.compiled import implementation
 from learning.errors import KernelError, ParameterError
-from learning.kernel import KernelOptions, check_rankable, gram, p_greedy
-from protocol.trees.tree import Tree
+from learning.fit import FitOptions, FitTask, fit
+from learning.kernel import BEYOND_VALUES, KernelOptions, check_rankable, gram, p_greedy
+from learning.rows import Rows
+from protocol.trees.tree import Tree, TreeLimits
 
 FORMS = ["numpy"] + (["compiled"] if implementation() == "compiled" else [])
 
@@ -170,6 +172,31 @@ def test_a_zero_threshold_adds_nothing_itself_but_counts_inside_its_parent():
 def test_all_zero_thresholds_rank_like_a_leaf():
     flat = Tree.from_arrays([0, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
     assert gram([flat, flat]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("options", [KernelOptions(), KernelOptions(mu=(3.0,) * 6, sigma=(2.0,) * 6)])
+@pytest.mark.parametrize("kind", ["balanced", "boosted"])
+def test_splits_that_part_missing_values_decide_no_ranking(make_rows, kind, options):
+    """Their threshold is the largest float32, which means no value: its x is 0, not 3.4e38."""
+    rows = make_rows(n=400, missing=0.4)
+    missing = np.isnan(rows.X[:, 5])
+    rows = Rows.of(rows.X, rows.y | missing)
+    settings = FitOptions(kind)
+    limits = TreeLimits(6, kind=settings.estimator_kind, format=2)
+    fitted = [e.tree for e in fit(rows, FitTask("a", 0, 0, 6, 1, settings, limits))]
+    beyond = [np.abs(tree.threshold) >= BEYOND_VALUES for tree in fitted]
+    assert any(marks.any() for marks in beyond)
+    K = gram(fitted, options)
+    assert 0 < np.diag(K).max() < 1e12
+    if kind == "balanced":
+        mu = options.mu[0] if options.mu else 0.0
+        flat = [
+            Tree.from_arrays(
+                tree.feature, np.where(marks, mu, tree.threshold), tree.left, tree.right, tree.value
+            )
+            for tree, marks in zip(fitted, beyond, strict=True)
+        ]
+        assert (gram(flat, options) == K).all()
 
 
 def test_normalised_diagonal_is_exactly_one(random_trees, leaf):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from learning.compiled import implementation
 from learning.errors import ParameterError, RowsError
@@ -21,14 +22,31 @@ def trees_of(forest, d):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.parametrize("settings", [{}, {"min_samples_leaf": 7}, {"class_weight": "balanced_subsample"}])
-def test_class_decisions_equal_scikit_learns_forest_bit_for_bit(make_rows, form, missing, settings):
+def test_scores_equal_scikit_learns_forest_bit_for_bit(make_rows, form, missing, settings):
     rows, asked = make_rows(1, missing=missing), make_rows(2, n=2000, missing=missing)
     for seed in range(3):
         forest = RandomForestClassifier(15, random_state=seed, **settings).fit(rows.X.copy(), rows.y)
         ours = Predictor.of(trees_of(forest, rows.n_features))
         scores = ours.scores(asked.X, form=form)
-        assert (scores == forest.predict_proba(asked.X.copy())[:, 1]).all()
-        assert ((scores > 0.5) == forest.predict(asked.X.copy())).all()
+        both = forest.predict_proba(asked.X.copy())
+        assert (scores == both[:, 1]).all()
+        # Decisions are the same wherever rounding leaves no tie.
+        apart = np.abs(both[:, 1] - both[:, 0]) > 1e-9
+        assert apart.sum() > 1900
+        assert ((scores > 0.5) == forest.predict(asked.X.copy()))[apart].all()
+
+
+@pytest.mark.parametrize("tenths", [(3, 4, 8), (4, 3, 8), (5, 5)])
+def test_at_a_rounding_tie_scores_are_the_same_and_decisions_may_differ(tenths):
+    """Half is normal here; a forest takes the greater of two sums, of which each was rounded by itself."""
+    X = np.zeros((10, 1), dtype=np.float32)
+    forest = RandomForestClassifier(len(tenths)).fit(X, [0, 1] * 5)
+    forest.estimators_ = [DecisionTreeClassifier().fit(X, [1] * n + [0] * (10 - n)) for n in tenths]
+    ours = Predictor.of(trees_of(forest, 1))
+    both = forest.predict_proba(X[:1])
+    assert ours.scores(X[:1]).tolist() == both[:, 1].tolist() == [0.5]
+    assert ours.predict(X[:1]).tolist() == [0]
+    assert forest.predict(X[:1]).tolist() == [int(both[0, 1] > both[0, 0])] == [int(len(tenths) == 3)]
 
 
 def test_wide_rows_are_compared_in_float32_as_scikit_learn_does(make_rows):

@@ -3,20 +3,16 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
-from learning import attacks
 from learning.actions import NodeState, fit, get, share
 from learning.errors import ParameterError
-from learning.fit import FitTask
 from learning.fit_cache import FitCache
 from learning.parameters import Parameters
 from learning.robust import HomeCheck
 from learning.simulator import SCHEDULES, Member, simulate
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.errors import ProcessError
-from protocol.trees.tree import TreeLimits
 
 PARAMETERS = Parameters.paper(n_new=3, n_max=8, n_share=3)
 NODES = [f"node{i:02d}" for i in range(5)]
@@ -198,23 +194,6 @@ def test_d23_home_check_refusals_are_recorded(members):
     }
     assert "node03" in refused
     assert simulation.states["node00"].ensemble.origins().get("node03", 0) == 0
-
-
-@pytest.mark.parametrize("kind", attacks.ATTACKS)
-def test_attacks_are_well_formed_replayable_and_what_they_say(make_rows, kind):
-    rows = make_rows(n=400)
-    task = FitTask("node03", 0, 0, 2, 1, PARAMETERS.fit, TreeLimits(rows.n_features))
-    made = attacks.fit(kind, rows, task)
-    assert made == attacks.fit(kind, rows, task)
-    leaves = np.concatenate([e.tree.value[e.tree.is_leaf] for e in made])
-    if kind in ("zero", "one"):
-        assert set(leaves) == {float(kind == "one")}
-        assert {e.tree.n_internal for e in made} == {60}
-    elif kind == "grey":
-        assert set(leaves) == {0.5, 0.5000001}
-    else:
-        assert set(leaves) == {0.0, 1.0}
-        assert min(e.tree.n_internal for e in made) > 10
 
 
 def test_unknown_attacks_schedules_and_negative_iterations_are_refused(members):

@@ -16,6 +16,8 @@ BUILT = [
     (keys.imagename("attestree/learner"), "imagename~attestree/learner"),
     (keys.rebuild("a/b", "1", "Org1MSP"), "rebuild~a/b~1~Org1MSP"),
     (keys.process("p1"), "process~p1"),
+    (keys.brief("running", "p1"), "brief~running~p1"),
+    (keys.openprocesses("Org1MSP", 7), "openprocesses~Org1MSP~0000000007"),
     (keys.acceptance("p1", "Org1MSP"), "acceptance~p1~Org1MSP"),
     (keys.asks("p1", "Org1MSP"), "asks~p1~Org1MSP"),
     (keys.ask("p1", "Org1MSP", 3), "ask~p1~Org1MSP~0000000003"),

@@ -133,3 +133,33 @@ def test_h17_auditors_of_the_owners_own_and_challenges_beyond_the_quota_are_foun
     whats = " ".join(failure.what for failure in verified(federation.recorder).failures)
     assert "names auditors who are no third parties" in whats
     assert "was not counted" in whats
+
+
+@pytest.mark.parametrize(
+    ("forged", "where", "standing"),
+    [
+        ("Challenge", "challenge", []),
+        ("AnswerChallenge", "answer", ["unanswered"]),
+        ("JudgeChallenge", "verdict", ["answered"]),
+    ],
+)
+def test_h1_what_others_said_in_ones_name_is_found_and_does_not_count(monkeypatch, forged, where, standing):
+    """A majority whose chaincode asks for nobody's own endorsement."""
+    federation = played()
+    calls = {
+        "Challenge": (federation.auditor2, ([],)),
+        "AnswerChallenge": (federation.admin1, ("Org2MSP", "Org3MSP", DIGESTS[3])),
+        "JudgeChallenge": (federation.auditor3, ("Org2MSP", {})),
+    }
+    until = [*calls][: [*calls].index(forged) + 1]
+    for function in until:
+        if function == forged:
+            monkeypatch.setattr(altered, "write_word", lambda ctx, _, *more: altered.write(ctx, *more))
+        member, arguments = calls[function]
+        member.submit(EXECUTION, function, *TASK, *arguments)
+    organisation = calls[forged][0].organisation
+    found = verified(federation.recorder)
+    (failure,) = found.failures
+    assert failure.claim == "challenges"
+    assert failure.what.startswith(f"{organisation} did not vouch for {where}~{PROCESS}")
+    assert [each["standing"] for each in found.to_dict()["challenges"]] == standing

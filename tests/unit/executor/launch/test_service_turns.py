@@ -381,3 +381,21 @@ def test_a_process_that_cannot_be_read_is_said_and_another_refusal_of_it_raised_
     errors.pop(0)
     with pytest.raises(PhaseError, match="LEDGER_TIMEOUT"):
         idle._look(nothing, "p")
+
+
+def test_a_flood_of_others_running_processes_is_not_read_one_by_one(idle: Service) -> None:
+    """Whoever starts processes of its own by the hundred costs a service a list, and no more."""
+
+    def listed(status: str) -> list[Any]:
+        assert status == "running"
+        names = [(f"flood-{number}", ("Org3MSP",)) for number in range(500)]
+        return [
+            SimpleNamespace(process=process, organisations=organisations)
+            for process, organisations in [*names, ("ours", ("Org1MSP", "Org2MSP"))]
+        ]
+
+    read: list[str] = []
+    ledger: Any = SimpleNamespace(orchestration=SimpleNamespace(list=listed))
+    idle._look = lambda _, process: read.append(process)  # type: ignore[assignment,return-value]
+    idle._poll(ledger)
+    assert read == ["ours"]

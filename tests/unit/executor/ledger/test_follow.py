@@ -245,3 +245,51 @@ def test_who_follows_all_processes_hears_of_each_and_of_nothing_odd():
         stream.events.put(event(12, "p", tx="a"))
         stream.events.put(event(12, "q", tx="b"))
         assert [follower.next(WAIT).payload["process"] for _ in range(2)] == ["p", "q"]
+
+
+class Failing(Channel):
+    """A transport that cannot open its first stream: a lying peer gave it a number that is none."""
+
+    def events(self, chaincode, start, seconds):
+        first = not self.starts[chaincode]
+        made = super().events(chaincode, start, seconds)
+        if first:
+            raise ValueError("Value out of range: 18446744073709551616")
+        return made
+
+
+def test_h1_no_word_of_a_peer_ends_the_thread_that_follows():
+    channel = Failing()
+    with Follower(channel, "p", 4, WAIT, (EXECUTION,)) as follower:
+        channel.stream(EXECUTION)
+        channel.stream(EXECUTION).events.put(event(5))
+        assert follower.next(WAIT).event.block == 5
+
+
+def test_h1_events_that_nobody_reads_are_held_up_to_a_number(monkeypatch):
+    """A peer that makes up events without end fills no memory; none is left out."""
+    monkeypatch.setattr(follow, "MOST_HELD", 5)
+    channel = Channel()
+    with Follower(channel, "p", 4, WAIT, (EXECUTION,)) as follower:
+        stream = channel.stream(EXECUTION)
+        for number in range(50):
+            stream.events.put(event(5 + number, tx=f"tx{number}"))
+        found = [follower.next(WAIT).event.block for _ in range(20)]
+        assert stream.events.qsize() >= 50 - 20 - 5 - 1 - 1
+        found += [follower.next(WAIT).event.block for _ in range(30)]
+    assert found == [*range(5, 55)]
+
+
+def test_a_follower_that_is_full_ends_when_it_is_closed(monkeypatch):
+    monkeypatch.setattr(follow, "MOST_HELD", 1)
+    channel = Channel()
+    follower = Follower(channel, "p", 4, WAIT, (EXECUTION,))
+    with follower:
+        stream = channel.stream(EXECUTION)
+        for number in range(2):
+            stream.events.put(event(5 + number))
+        while not stream.events.empty():
+            time.sleep(0.01)
+    for thread in follower._threads:
+        thread.join(WAIT)
+        assert not thread.is_alive()

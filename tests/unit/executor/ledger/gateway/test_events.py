@@ -4,10 +4,10 @@ import threading
 
 import grpc
 import pytest
-from support.scripted_peers import MSPS, WAIT, announced
+from support.scripted_peers import MSPS, WAIT, announced, evaluated
 
 from executor.ledger.gateway import ACCESS_DENIED, EventsError
-from executor.ledger.gateway.messages import gateway
+from executor.ledger.gateway.messages import gateway, ledger
 
 Status = grpc.StatusCode
 
@@ -130,3 +130,57 @@ def test_a_peer_with_too_many_open_streams_is_passed_over(client, peers):
     assert next(stream).name == "A"
     stream.close()
     assert asked_from(peers[0]) == []
+
+
+def heights(peers, *numbers):
+    for peer, number in zip(peers, numbers, strict=True):
+        peer.always("Evaluate", evaluated(ledger.BlockchainInfo(height=number).SerializeToString()))
+
+
+@pytest.mark.parametrize("number", [16, 10**6, 2**63 - 1, 2**63, 2**64 - 1])
+def test_h1_a_block_that_nobody_has_does_not_lead_a_stream_into_the_future(client, peers, number):
+    """The peer lies about the height of its chain, too; the next one goes on from the last true block."""
+    heights(peers, 2**64 - 1, *[6] * (len(peers) - 1))
+    peers[0].then("ChaincodeEvents", then_waits(announced(4, "A"), announced(number, "lie")))
+    peers[1].then("ChaincodeEvents", then_waits(announced(5, "B")))
+    stream = client.contract("execution-record").events(4, WAIT)
+    assert [next(stream).name, next(stream).name] == ["A", "B"]
+    stream.close()
+    assert asked_from(peers[1]) == [5]
+
+
+def test_h1_a_stream_that_goes_back_is_lost(client, peers):
+    """It could repeat what was heard without end."""
+    peers[0].then("ChaincodeEvents", then_waits(announced(6, "A"), announced(6, "again")))
+    peers[1].then("ChaincodeEvents", then_waits(announced(7, "B")))
+    stream = client.contract("execution-record").events(4, WAIT)
+    assert [next(stream).name, next(stream).name] == ["A", "B"]
+    stream.close()
+
+
+def test_h1_who_lies_about_blocks_is_named(client, peers, caplog):
+    heights(peers, *[6] * len(peers))
+    peers[0].then("ChaincodeEvents", then_waits(announced(900, "lie")))
+    peers[1].then("ChaincodeEvents", then_waits(announced(5, "B")))
+    stream = client.contract("execution-record").events(4, WAIT)
+    next(stream)
+    stream.close()
+    assert "Org1MSP" in caplog.text
+    assert "beyond the end of the chain" in caplog.text
+
+
+def test_a_long_silence_is_no_lie(client, peers):
+    """Blocks without events are left out, however many they are."""
+    heights(peers, *[901] * len(peers))
+    peers[0].then("ChaincodeEvents", then_waits(announced(900, "A"), announced(905, "B")))
+    stream = client.contract("execution-record").events(4, WAIT)
+    assert [next(stream).block, next(stream).block] == [900, 905]
+    stream.close()
+
+
+def test_a_block_that_nobody_can_be_asked_about_is_not_taken(client, peers):
+    for peer in peers:
+        peer.always("Evaluate", lambda request, context: context.abort(Status.UNAVAILABLE, "down"))
+        peer.always("ChaincodeEvents", then_waits(announced(900, "A")))
+    with pytest.raises(EventsError, match="cannot be asked"):
+        next(client.contract("execution-record").events(4, WAIT))

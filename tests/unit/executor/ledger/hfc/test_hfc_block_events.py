@@ -114,3 +114,13 @@ def test_other_chaincodes_are_left_out_and_a_closed_stream_ends() -> None:
     stream.close()
     assert list(stream) == []
     assert source.ended
+
+
+@pytest.mark.parametrize("number", [3, 6, 2**64 - 1])
+def test_h1_a_block_that_is_not_the_next_is_a_lost_stream(number: int) -> None:
+    """One that leads into the future would leave out all that comes before it."""
+    source = Source([block(4, envelope("A")), block(number, envelope("lie"))], [block(5, envelope("B"))])
+    stream = BlockEvents(source, 2, "image", 4, 60)
+    assert [next(stream).name, next(stream).name] == ["A", "B"]
+    assert source.opened == [(0, 4), (1, 5)]
+    stream.close()
