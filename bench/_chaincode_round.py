@@ -30,6 +30,7 @@ from protocol.trees.share import Share
 
 TREES, REPEATS = 10, 15
 PROCESS, RECORD = "bench", "execution-record"
+PROFILE = b'{"container":"none"}'
 IMAGE = ("attestree/learner", "1.0.0")
 DIGESTS = [str(Digest.of(bytes([number]))) for number in range(5)]
 _CALL_SECONDS = 300
@@ -120,12 +121,12 @@ class _Player:
             self.key.verify_key,
             state=None,
             data=Digest.parse(DIGESTS[3]),
-            sandbox=Digest.parse(DIGESTS[4]),
+            sandbox=Digest.of(PROFILE),
         )
         organisation = f"Org{self.org.removeprefix('org')}MSP"
         proof = prove_possession(self.key, self.task, organisation, self.commitment).hex()
-        opening = self.commitment.to_dict()
-        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, opening, proof)
+        said = (self.commitment.to_dict(), proof, PROFILE.decode())
+        return _call(self.org, self.node, RECORD, "OpenTask", PROCESS, self.node, 0, *said)
 
     def share(self) -> Call:
         return self._signed("Share", Action.SHARE, "share", Share(self.estimators).to_bytes())

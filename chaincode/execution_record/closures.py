@@ -13,6 +13,7 @@ from protocol.agreement.lifecycle import TASK, TaskState, TaskTransition
 from protocol.errors import RecordError, StateError
 from protocol.fields import Fields
 from protocol.ledger.record import VERSION
+from protocol.ledger.task_rules import state_at
 from protocol.ledger.tasks import Closure, TaskRecord
 from protocol.task.opening import TaskId
 
@@ -94,16 +95,9 @@ class Closures(LedgerContract):
         self.announce(ctx, event, payload)
 
 
-def state_now(ctx: Context, task: TaskRecord | None) -> TaskState:
-    """Return the state of a task, seeing that an unfinished one has expired when its time is over."""
-    if task is None:
-        return TaskState.ABSENT
-    return TaskState.EXPIRED if task.is_under_way and task.is_expired(ctx.time) else task.state
-
-
 def _to_refuse(ctx: Context, task: TaskId, before: TaskRecord | None, organisation: str) -> TaskRecord:
     """Return the task as it stands if it is open, else the record of one more attempt at it."""
-    was = state_now(ctx, before)
+    was = state_at(before, ctx.time)
     if before is not None and was is TaskState.OPEN:
         return replace(before, after=was)
     attempt = 1 if before is None else before.attempt + 1

@@ -12,7 +12,7 @@ from chaincode.common.calls import advance, task_context
 from chaincode.common.trees import check_channel
 from chaincode.execution_record import store, traces
 from chaincode.execution_record.challenges import EVENTS, Challenges
-from chaincode.execution_record.closures import Closures, state_now
+from chaincode.execution_record.closures import Closures
 from chaincode.execution_record.initial import InitialModels
 from chaincode.execution_record.queries import TaskQueries
 from chaincode.execution_record.result_rules import check_result
@@ -34,6 +34,7 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import LedgerRecord
+from protocol.ledger.task_rules import state_at
 from protocol.ledger.tasks import (
     CompletionReceipt,
     Head,
@@ -106,7 +107,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         iteration: int,
         opening: dict[str, Any],
         proof: str,
-        profile: str = "",
+        profile: str,
     ) -> TaskRecord:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
@@ -114,7 +115,8 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         it, the task and the node's organisation (docs/formats/possession-v1.md). The task must be the node's
         next; one that failed, was refused or is overdue is opened again, with a key that no task had before.
         What the old key signs is worthless from then on, whatever time its client claims. `profile` is the
-        container's configuration, whose digest is the opening's `sandbox`; it stays in the block.
+        container's configuration, whose digest is the opening's `sandbox`: it stays in the block, where
+        every auditor reads what the task committed to.
         """
         task = TaskId(process, node, iteration)
         context = task_context(ctx, task)
@@ -124,11 +126,10 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         commitment = Opening.from_dict(opening)
         check_possession(task, context.organisation, commitment, _from_hex(proof))
         context.check_opening(commitment)
-        if profile:
-            check_profile(commitment, profile.encode())
+        check_profile(commitment, profile.encode())
         _check_state(ctx, commitment, context)
         before = store.find_task(ctx, task)
-        was = state_now(ctx, before)
+        was = state_at(before, ctx.time)
         opened = TaskRecord(
             process,
             node,

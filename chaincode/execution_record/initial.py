@@ -10,7 +10,7 @@ from protocol.agreement.parameters import InitialModel
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import parse_organisation
 from protocol.ledger import keys
-from protocol.ledger.common import EnsembleMember
+from protocol.ledger.task_rules import next_counters
 from protocol.ledger.tasks import InitialRecord, InitialTreeRecord
 
 
@@ -36,7 +36,7 @@ class InitialModels(LedgerContract):
             process=process,
             model=wanted,
             organisations=tuple(sorted(consortium)),
-            next_counters=_next_counters(found.estimators),
+            next_counters=next_counters(found.estimators),
             by=provenance(ctx),
         )
         write(ctx, keys.initial(process), record)
@@ -61,12 +61,3 @@ def _check_open_to(ctx: Context, model: InitialModel, consortium: list[str]) -> 
         raise AccessError(
             "ACCESS_GRANT", f"no access to the model of {model.node} for {', '.join(sorted(closed)[:10])}"
         )
-
-
-def _next_counters(members: tuple[EnsembleMember, ...]) -> dict[str, int]:
-    """Return for each creator of the model the counter after its last."""
-    following: dict[str, int] = {}
-    for member in members:
-        creator, counter = member.id.creator, member.id.counter
-        following[creator] = max(following.get(creator, 0), counter + 1)
-    return following

@@ -25,6 +25,7 @@ from protocol.ledger.processes import TaskContext
 from protocol.ledger.tasks import Head
 from protocol.task.opening import TaskId
 from protocol.task.result import NO_ENSEMBLE, SlotRead, TaskResult, check_kind, ensemble_digest
+from protocol.task.result_rules import check_iteration, check_unread, created_ids, place_of, unread_neighbours
 
 
 def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskContext) -> CheckedResult:
@@ -74,13 +75,7 @@ def _check_unchanged(
 
 
 def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: int, n_new: int) -> Members:
-    if result.first != following or len(result.created) != n_new:
-        raise StateError(
-            "RESULT_CREATED",
-            f"the result creates {len(result.created)} estimators from {result.first},"
-            f" and this FIT creates {n_new} from {following}",
-        )
-    ids = [EstimatorId(task.node, following + number) for number in range(n_new)]
+    ids = created_ids(result, task.node, following, n_new)
     created = dict(zip(ids, result.created, strict=True))
     for estimator_id, digest in find_digests(ctx, task.process, ids).items():
         if created[estimator_id] != digest:
@@ -104,7 +99,7 @@ def _check_slots(
         share = _check_slot(task, slot, shares.get((slot.iteration, slot.sender)), context)
         ids = list(map(str, slot.taken))
         if not share.offers.keys() >= {*ids, *(str(estimator_id) for estimator_id, _ in slot.refused)}:
-            raise StateError("RESULT_SLOT", f"{_place(slot)} did not offer {_list(_foreign(slot, share))}")
+            raise StateError("RESULT_SLOT", f"{place_of(slot)} did not offer {_list(_foreign(slot, share))}")
         for text in ids:
             taken[text] = share.offers[text]
         if ids:
@@ -118,18 +113,14 @@ def _check_slots(
 def _check_slot(
     task: TaskId, slot: SlotRead, share: OfferedShare | None, context: TaskContext
 ) -> OfferedShare:
-    place = _place(slot)
+    place = place_of(slot)
     if share is None or not share.is_for(task.node):
         raise StateError("RESULT_SLOT", f"{place} offered {task.node} nothing")
-    if context.synchronous and slot.iteration != task.iteration:
-        raise StateError("RESULT_SLOT", f"the slot of {place} was read in iteration {task.iteration}")
+    if context.synchronous:
+        check_iteration(slot, task.iteration)
     if str(slot.share) != share.digest:
         raise StateError("RESULT_SLOT", f"{place} offered {share.digest}, not {slot.share}")
     return share
-
-
-def _place(slot: SlotRead) -> str:
-    return f"{slot.sender} in iteration {slot.iteration}"
 
 
 def _foreign(slot: SlotRead, share: OfferedShare) -> list[EstimatorId]:
@@ -139,13 +130,9 @@ def _foreign(slot: SlotRead, share: OfferedShare) -> list[EstimatorId]:
 
 def _check_all_read(ctx: Context, task: TaskId, result: TaskResult, context: TaskContext) -> None:
     """Refuse a result that left out a neighbour, unless that one shared before it became a neighbour."""
-    read_from = {slot.sender for slot in result.slots}
-    unread = [sender for sender in context.neighbours if sender not in read_from]
+    unread = unread_neighbours(result.slots, context.neighbours)
     shares = find_shares(ctx, task.process, [(task.iteration, sender) for sender in unread])
-    for sender in unread:
-        share = shares.get((task.iteration, sender))
-        if share is None or share.is_for(task.node):
-            raise StateError("RESULT_SLOT", f"the slot of {sender} was not read")
+    check_unread(unread, {sender: share.is_for(task.node) for (_, sender), share in shares.items()})
 
 
 def _check_ensemble(result: TaskResult, available: Members, n_max: int) -> Members:

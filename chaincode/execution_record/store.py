@@ -12,10 +12,11 @@ from chaincode.shim import Context
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId
-from protocol.ledger import keys
+from protocol.ledger import keys, task_rules
 from protocol.ledger.common import EnsembleMember
 from protocol.ledger.estimators import CreationRecord, EstimatorRecord
 from protocol.ledger.processes import TaskContext
+from protocol.ledger.task_rules import mark_of
 from protocol.ledger.tasks import (
     Head,
     InitialRecord,
@@ -81,7 +82,7 @@ def find_task(ctx: Context, task: TaskId) -> TaskRecord | None:
     key = keys.task(task.process, task.node, task.iteration)
     found = read(ctx, key, TaskRecord)
     if found is not None:
-        check_vouched(ctx, found.organisation, key, _mark(found))
+        check_vouched(ctx, found.organisation, key, mark_of(found))
     return found
 
 
@@ -105,16 +106,10 @@ def begin_task(ctx: Context, task: TaskRecord, before: TaskRecord | None) -> Non
     """
     key = keys.task(task.process, task.node, task.iteration)
     write(ctx, key, task)
-    vouch(ctx, task.organisation, key, _mark(task))
+    vouch(ctx, task.organisation, key, mark_of(task))
     if before is None:
         known = ctx.endorsement(keys.head(task.process, task.node))
         seal(ctx, known or endorsement_by(ctx, EXECUTION_RECORD, task.organisation), [key])
-
-
-def _mark(task: TaskRecord) -> str:
-    """What an organisation vouches for: which attempt this is, and with which key."""
-    key = "" if task.opening is None else task.opening.public_key.raw.hex()
-    return f"{task.attempt} {key}"
 
 
 def find_head(ctx: Context, process: str, node: str) -> Head | None:
@@ -178,10 +173,9 @@ def find_ensemble(ctx: Context, task: TaskId, head: Head) -> Members:
 
 def next_counter(ctx: Context, context: TaskContext, head: Head | None) -> int:
     """Return the counter of the node's next estimator."""
-    if head is not None:
-        return head.next_counter
-    initial = find_initial(ctx, context.process) if context.parameters.initial_model is not None else None
-    return 0 if initial is None else initial.next_counters.get(context.node, 0)
+    wanted = head is None and context.parameters.initial_model is not None
+    initial = find_initial(ctx, context.process) if wanted else None
+    return task_rules.next_counter(head, initial, context.node)
 
 
 def _digests(ids: Sequence[EstimatorId], values: Sequence[bytes | None]) -> Members:

@@ -9,8 +9,7 @@ from chaincode.shim import Context, evaluate
 from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import PROCESS
-from protocol.agreement.plan import Plan, PlannedImage
-from protocol.agreement.step import Step
+from protocol.agreement.plan import PlannedImage
 from protocol.errors import StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import (
@@ -34,10 +33,11 @@ from protocol.ledger.processes import (
     ProcessRecord,
     ProcessStatus,
     ProgressRecord,
-    StepPlace,
     TaskContext,
     TaskImage,
 )
+from protocol.ledger.task_rules import context_of, place_of
+from protocol.task.opening import TaskId
 
 
 class ProcessQueries(LedgerContract):
@@ -135,7 +135,7 @@ class ProcessQueries(LedgerContract):
             raise StateError("ITERATION_RANGE", f"{process} has no iteration {iteration}")
         image = _task_image(ctx, found, plan.nodes[node], plan.image(iteration))
         upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
-        return _task_context(found.record, plan, node, iteration, image, upcoming)
+        return context_of(found.record, plan, TaskId(process, node, iteration), image, upcoming)
 
     @evaluate
     def model_context(self, ctx: Context, process: str) -> ModelContext:
@@ -182,13 +182,9 @@ def _status(record: ProcessRecord, progress: ProcessProgress) -> ProcessStatus:
         iteration=progress.current(),
         iterations=plan.iterations,
         nodes=tuple(_node(progress, node) for node in sorted(plan.nodes)),
-        steps=tuple(_place(plan, step, first) for step, first in plan.specification.places()),
+        steps=tuple(place_of(plan, step, first) for step, first in plan.specification.places()),
         coordinator=plan.coordinator,
     )
-
-
-def _place(plan: Plan, step: Step, first: int) -> StepPlace:
-    return StepPlace(step.name, step.kind, first, step.iterations, plan.is_open(first))
 
 
 def _node(progress: ProcessProgress, node: str) -> NodeProgress:
@@ -229,32 +225,3 @@ def _has_agreed(ctx: Context, change: ChangeRecord, organisation: str) -> bool:
     place = keys.agreement(change.process, change.asked, change.ask, organisation)
     given = find_word(ctx, organisation, place, AgreementRecord)
     return given is not None and given.digest == change_digest(change.change)
-
-
-def _task_context(  # noqa: PLR0917
-    record: ProcessRecord, plan: Plan, node: str, iteration: int, image: TaskImage, upcoming: int | None
-) -> TaskContext:
-    specification = record.specification
-    step, first = specification.step_at(iteration)
-    parameters = plan.parameters(node, iteration)
-    return TaskContext(
-        process=record.process,
-        status=record.status,
-        node=node,
-        organisation=plan.nodes[node],
-        iteration=iteration,
-        iterations=plan.iterations,
-        next=upcoming,
-        step=_place(plan, step, first),
-        synchronous=step.synchronous,
-        active=plan.is_active(node, iteration),
-        neighbours=plan.neighbours(node, iteration),
-        image=image,
-        parameters=parameters,
-        parameters_digest=parameters.digest,
-        limits=parameters.agreed.limits,
-        schema_digest=parameters.agreed.schema_digest,
-        task_seconds=specification.task_seconds,
-        consortium=plan.consortium,
-        collection=specification.collection,
-    )

@@ -8,11 +8,13 @@ a verdict is shown and counts against nobody: any organisation can raise one.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from executor.audit.findings import Claim, Failure
 from protocol.ledger.challenges import ADVERSE, OPEN, ChallengeEvidence, Standing
 from protocol.task.opening import TaskId
 
 SIGNS = {standing: "✗" if standing in ADVERSE else "?" if standing in OPEN else "✓" for standing in Standing}
 SHOWN = 5
+SOUND = "no auditor who ran a challenged task of the process again found something else"
 
 
 def about(found: Iterable[ChallengeEvidence], wanted: Callable[[TaskId], bool]) -> list[ChallengeEvidence]:
@@ -23,6 +25,19 @@ def about(found: Iterable[ChallengeEvidence], wanted: Callable[[TaskId], bool]) 
 def is_sound(found: Iterable[ChallengeEvidence]) -> bool:
     """Whether no auditor found that a task gives something else."""
     return not any(each.standing in ADVERSE for each in found)
+
+
+def verdicts(found: Iterable[ChallengeEvidence], process: str) -> tuple[list[Claim], list[Failure]]:
+    """Return what auditors found who ran challenged tasks of a process again, as a claim about it.
+
+    Nothing where no verdict is there. What was found of other processes is said in the report, and no more.
+    """
+    judged = [each for each in about(found, lambda task: task.process == process) if each.verdicts]
+    if not judged:
+        return [], []
+    adverse = [each for each in judged if not is_sound([each])]
+    failures = [Failure("verdicts", sentence(each), f"task {each.challenge.task}") for each in adverse]
+    return [Claim("verdicts", SOUND, len(judged), len(adverse))], failures
 
 
 def to_dict(found: ChallengeEvidence) -> dict[str, Any]:

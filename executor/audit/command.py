@@ -107,7 +107,7 @@ def verify(  # noqa: PLR0917
     except AttestreeError as error:
         _end_unread(error, as_json)
     answer(found.to_dict(), lambda: show_verification(found), as_json=as_json, indent=2)
-    end_unless(found.verified, len(found.failures))
+    end_unless(found.verified, len(found.failures) + len(found.verdicts[1]))
 
 
 @audit.command("attest")

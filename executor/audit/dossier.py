@@ -8,7 +8,7 @@ from typing import Any
 from executor.audit.chain import Position
 from executor.audit.findings import Claim, Failure, Findings
 from executor.audit.replay.models import greatest_vote
-from executor.audit.replay.tasks import profile_of
+from executor.audit.replay.openings import profile_of
 from executor.audit.replay.view import View, Written
 from executor.audit.sentences import facts_of, sentence_of
 from protocol.errors import IdentifierError

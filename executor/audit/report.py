@@ -38,9 +38,7 @@ class Report:
     @property
     def verified(self) -> bool:
         """Whether the subject is there, the whole channel holds, and no replay gave something else."""
-        return (
-            bool(self.dossier.events) and self.verification.verified and challenges.is_sound(self.challenges)
-        )
+        return bool(self.dossier.events) and self.verification.holds and challenges.is_sound(self.challenges)
 
     @property
     def challenges(self) -> list[ChallengeEvidence]:
@@ -65,7 +63,7 @@ class Report:
             found.append((least >= needed, line))
         whole = f"the whole channel: {chain.chain.height} blocks, {chain.chain.signatures} signatures"
         wrong = f"; {len(chain.failures)} things are wrong in it" if chain.failures else ""
-        found.append((chain.verified, whole + wrong))
+        found.append((chain.holds, whole + wrong))
         if self.challenges:
             line = "no auditor who ran a challenged task again found something else"
             found.append(

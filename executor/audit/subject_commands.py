@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from executor.audit import challenges
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.dossier import Dossier, Subject, SubjectFindings
@@ -95,7 +96,8 @@ def subject_command(kind: str) -> click.Command:
         if page is not None:
             write_text(page, report.html())
         answer(report.to_dict(), report.text, as_json=as_json, indent=2)
-        end_unless(report.verified, len(found.failures))
+        adverse = sum(not challenges.is_sound([each]) for each in report.challenges)
+        end_unless(report.verified, len(found.failures) + adverse)
 
     return command
 
@@ -128,17 +130,19 @@ def contribution(  # noqa: PLR0917
         write_text(csv_file, counted.csv())
     if figure is not None:
         draw(counted, str(figure))
+    adverse = challenges.verdicts(found.challenges, process)[1]
+    verified = found.holds and not adverse
     owners, creators, shares = counted.matrix(counted.last)
     by_organisation = counted.matrix(counted.last, organisations=True)
     shown = {
         "process": process,
-        "verified": found.verified,
+        "verified": verified,
         "iteration": counted.last,
         "nodes": _object(owners, creators, shares),
         "organisations": _object(*by_organisation),
     }
     answer(shown, lambda: _tables(counted.last, (owners, creators, shares), by_organisation), as_json=as_json)
-    end_unless(found.verified, len(found.failures))
+    end_unless(verified, len(found.failures) + len(adverse))
 
 
 COMMANDS = [*(subject_command(kind) for kind in SUBJECTS), contribution]

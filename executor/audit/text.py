@@ -16,9 +16,10 @@ def show_verification(found: Verification) -> str:
         f" {chain.signatures} signatures of Fabric"
     )
     ordered = block_signatures(chain.configuration.ordering)
-    parts = [head, ordered, "", *map(show_claim, found.claims)]
-    if found.failures:
-        parts += ["", "Not as it should be:", *map(show_failure, found.failures)]
+    claims, failures = found.verdicts
+    parts = [head, ordered, "", *map(show_claim, (*found.claims, *claims))]
+    if found.failures or failures:
+        parts += ["", "Not as it should be:", *map(show_failure, (*found.failures, *failures))]
     parts += challenges.lines(found.challenges)
     if chain.rules.changes:
         parts += ["", "Whose signatures count, as it changed:", *map(str, chain.rules.changes)]

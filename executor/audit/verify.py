@@ -54,7 +54,8 @@ Observer = Callable[[View, Written], None]
 class Verification:
     """What came of an export."""
 
-    verified: bool
+    holds: bool
+    """Whether all claims about the blocks and the records of the channel hold."""
     claims: list[Claim]
     failures: list[Failure]
     not_proven: list[str]
@@ -65,8 +66,19 @@ class Verification:
     checkpoint: Digest | None = None
     """The digest of the checkpoint that was written."""
 
+    @property
+    def verified(self) -> bool:
+        """Whether all of it holds, and no auditor's verdict is against the process that was exported."""
+        return self.holds and not self.verdicts[1]
+
+    @property
+    def verdicts(self) -> tuple[list[Claim], list[Failure]]:
+        """What auditors found of challenged tasks of the process that was exported."""
+        return challenges.verdicts(self.challenges, self.manifest.process)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
+        claims, failures = self.verdicts
         return {
             "verified": self.verified,
             "channel": self.manifest.channel,
@@ -81,9 +93,9 @@ class Verification:
             "commit_hash": self.chain.validator.commit_hash.hex(),
             "consensus": self.chain.configuration.ordering.to_dict(),
             "rules": self.chain.rules.to_dict(),
-            "claims": [claim.to_dict() for claim in self.claims],
+            "claims": [claim.to_dict() for claim in (*self.claims, *claims)],
             "not_proven": self.not_proven,
-            "failures": [failure.to_dict() for failure in self.failures],
+            "failures": [failure.to_dict() for failure in (*self.failures, *failures)],
             "challenges": [challenges.to_dict(found) for found in self.challenges],
         }
 
@@ -143,7 +155,8 @@ def verify_bundle(
         config = chain.configuration.config.SerializeToString(deterministic=True)
         written = write_checkpoint(checkpoint, chain.marks, config, chain.validator, replayed.authors)
     chain.validator.state.close()
-    limits = [*([EARLIER] if chain.resumed is not None else []), *not_compared, *not_proven(chain)]
+    resumed = [EARLIER] if chain.resumed is not None else []
+    limits = [*resumed, *not_compared, *not_proven(chain), *replay.NOT_REPLAYED]
     return Verification(
         findings.verified, findings.claims, findings.failures, limits, manifest, chain, found, written
     )

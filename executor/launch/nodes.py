@@ -36,6 +36,9 @@ from protocol.ledger.processes import TaskContext
 _AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
 """What the ledger says to a node that left while its task ran: the process may have ended since."""
 
+FRESH_SECONDS = 1.0
+"""How long a task may have waited for a place without its context being read again."""
+
 
 @dataclass(frozen=True)
 class NodeLaunch:
@@ -202,8 +205,11 @@ def _run_one(  # noqa: PLR0917
     parts, asked = PartTimes(), time.monotonic()
     try:
         with settings.places.taken(session.check_going_on):
-            parts.add(Part.WAITING, time.monotonic() - asked)
+            waited = time.monotonic() - asked
+            parts.add(Part.WAITING, waited)
             with parts.timed(Part.READING):
+                if waited > FRESH_SECONDS:
+                    task = replace(task, context=session.ledger.orchestration.task_context(task.id))
                 plan = _planned(session, settings, task, dataset)
             return run_task(plan, session, partial(account.step, report.node, task.id.iteration), parts)
     finally:

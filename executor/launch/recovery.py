@@ -32,13 +32,15 @@ def recover(session: NodeSession, tell: Callable[[str], None]) -> None:
         session.store.ended()
         return
     task = TaskId(session.process, session.node, journal.iteration)
-    if _key_under_way(session, task) == journal.public_key:
+    session.lost_keys.extend(filter(None, (journal.public_key, journal.lost_key)))
+    key = _key_under_way(session, task)
+    if key in session.lost_keys:
         tell(f"closing iteration {task.iteration}, which an earlier executor began")
-        _close(session, task, journal.public_key)
+        _close(session, task, key)
     session.store.ended()
 
 
-def _close(session: NodeSession, task: TaskId, key: str) -> None:
+def _close(session: NodeSession, task: TaskId, key: str | None) -> None:
     """Close the task, unless what the earlier executor sent last has ended it meanwhile."""
     try:
         session.ledger.execution.fail(task, "EXECUTOR_LOST", SENTENCES["EXECUTOR_LOST"])
@@ -48,8 +50,15 @@ def _close(session: NodeSession, task: TaskId, key: str) -> None:
 
 
 def check_free(session: NodeSession, task: TaskId) -> None:
-    """Refuse to open a task that is under way with a key this host never had, unless its time is over."""
-    if _key_under_way(session, task) is None:
+    """Refuse to open a task that is under way with a key this host never had, unless its time is over.
+
+    What an executor sent that was killed then may come to the ledger after the next start has looked.
+    """
+    key = _key_under_way(session, task)
+    if key is None:
+        return
+    if key in session.lost_keys:
+        _close(session, task, key)
         return
     try:
         session.ledger.execution.expire(task)

@@ -43,6 +43,8 @@ class NodeSession:
     """Where tasks work; one that waits for its neighbours lends its own."""
     trees: KnownTrees = field(default_factory=KnownTrees)
     """What of the neighbours' trees is known to this executor."""
+    lost_keys: list[str] = field(default_factory=list)
+    """Of earlier starts whose tasks were not on the ledger when this one looked; they may yet be opened."""
     removal: ContainerRemoval = field(default_factory=ContainerRemoval)
     """Removes the container of the task before while the node goes on."""
 

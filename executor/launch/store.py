@@ -42,6 +42,8 @@ class Journal:
     container: str
     store: str = ""
     """Which directory it was begun with; a copy of the directory has this from the other one."""
+    lost_key: str = ""
+    """Of the start before, if that ended while its task was being opened: it may be opened yet."""
 
 
 class NodeStore:

@@ -88,8 +88,9 @@ def run_task(
         session.check_going_on()
         with parts.timed(Part.CONTAINER):
             session.removal.finish()  # of the task before, whose journal and directory this one takes over
+        lost = session.lost_keys[-1] if session.lost_keys else ""
         session.store.begin(
-            Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL])
+            Journal(task.iteration, str(opening.public_key), name, session.labels[STORE_LABEL], lost)
         )
         relay, opened = _open_and_run(plan, opening, proof, session, key, name, tell, parts)
     finally:

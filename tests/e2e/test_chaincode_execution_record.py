@@ -92,14 +92,14 @@ def test_b3_b4_other_keys_are_refused(opened: list[Player]) -> None:
 
 def test_b12_weak_and_used_keys_are_refused(opened: list[Player]) -> None:
     player = Player(opened[0].member, running_process(iterations=1))
-    *call, opening, proof = player.call_open()
+    *call, opening, proof, profile = player.call_open()
     weak = opening | {"public_key": "ed25519:" + 64 * "0"}
-    assert player.member.code(*call, weak, proof) == "KEY_WEAK"
+    assert player.member.code(*call, weak, proof, profile) == "KEY_WEAK"
     again = Player(player.member, player.process, key=opened[0].key)
     assert again.member.code(*again.call_open()) == "KEY_USED"
     player.commitment = replace(player.commitment, image_id=Digest.parse(DIGESTS[9]))
     another = (player.commitment.to_dict(), player.proof().hex())
-    assert player.member.code(*call, *another) == "IMAGE_MISMATCH"
+    assert player.member.code(*call, *another, profile) == "IMAGE_MISMATCH"
     player.member.submit(
         EXECUTION, "Refuse", player.process, player.node, 0, "IMAGE_MISMATCH", {"found": DIGESTS[9]}
     )

@@ -26,6 +26,7 @@ from protocol.task.statement import Action, sign_statement
 from protocol.trees.share import Share
 
 FORGER, HONEST = "node01", "node06"
+INVENTED = b'{"container":"none at all"}'
 
 
 def forge(process: str, rows: Path) -> "Forgery":
@@ -47,16 +48,16 @@ class Forgery:
         with store.locked():
             commitment = load(Path(str(rows).format(node=FORGER)), "Class").commitment(store.salt())
             remember(source, store)
-        nothing = Digest.of(b"no container at all")
+        # The ledger takes any record: what a forger invents stays where every auditor reads it.
         self.opening = Opening.for_task(
-            self.context, self.key.verify_key, state=None, data=commitment, sandbox=nothing
+            self.context, self.key.verify_key, state=None, data=commitment, sandbox=Digest.of(INVENTED)
         )
         noise = np.random.default_rng(1).normal(size=(200, 5))
         made = Rows.of(noise, noise[:, 0] > 1)
         limits, n_new = self.context.limits, int(SMALL["n_new"])
         self.trees = tuple(fit(made, FitTask(FORGER, 0, 0, n_new, 99, FitOptions(), limits)))
         proof = prove_possession(self.key, self.task, "Org1MSP", self.opening)
-        self.node.execution.open_task(self.task, self.opening, proof)
+        self.node.execution.open_task(self.task, self.opening, proof, INVENTED)
 
     def share(self) -> None:
         raw = Share(self.trees[: SMALL["n_share"]]).to_bytes()
@@ -120,6 +121,7 @@ def test_h17_a_forged_run_that_the_ledger_accepts_is_exposed_by_a_challenge(
     assert shown.code == 11
     (challenge,) = shown.answer["challenges"]
     assert challenge["standing"] == "differs"
+    assert shown.answer["facts"]["sandbox profile"] == INVENTED.decode()
     assert shown.answer["failures"] == []
     assert shown.answer["verified"] is False
 

@@ -46,10 +46,10 @@ def test_h13_a_key_that_somebody_else_made_opens_no_task_and_is_not_lost_to_its_
     owner, thief = (Player(member, running_process(iterations=1)) for member in nodes())
     call = owner.call_open()
     thief.process = owner.process
-    *theirs, opening, proof = thief.call_open()
+    *theirs, opening, proof, profile = thief.call_open()
     stolen = opening | {"public_key": str(owner.key.verify_key)}
-    for claimed in (proof, call[-1]):
-        assert thief.member.code(*theirs, stolen, claimed) == "SIGNATURE_INVALID"
+    for claimed in (proof, call[-2]):
+        assert thief.member.code(*theirs, stolen, claimed, profile) == "SIGNATURE_INVALID"
     owner.member.submit(*call)
 
 

@@ -25,6 +25,7 @@ from support.channel import DIGESTS, Member
 
 EXECUTION, MODEL = "execution-record", "model"
 N_NEW, N_SHARE, N_MAX, N_FEATURES = 3, 2, 5, 30
+PROFILE = b'{"container":"none"}'
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -71,7 +72,7 @@ class Player:
             self.key.verify_key,
             state=self.state,
             data=Digest.parse(DIGESTS[7]),
-            sandbox=Digest.parse(DIGESTS[8]),
+            sandbox=Digest.of(PROFILE),
         )
         return self.commitment.to_dict()
 
@@ -95,8 +96,9 @@ class Player:
         self.member.submit(*call, **options)
 
     def call_open(self) -> tuple[Any, ...]:
+        """Commit to a key, with its proof and the profile of a container that there is none of."""
         place = (self.process, self.node, self.iteration)
-        return (EXECUTION, "OpenTask", *place, self.opening(), self.proof().hex())
+        return (EXECUTION, "OpenTask", *place, self.opening(), self.proof().hex(), PROFILE.decode())
 
     def proof(self) -> bytes:
         """Prove that this node holds the key it opens its task with."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from executor.audit.chain import Anchor
+from executor.audit.challenges import verdicts
 from executor.audit.errors import AuditError
 from executor.audit.fabric.organisation import Organisation
 from executor.audit.files import verify_file
@@ -26,8 +27,9 @@ def read_channel(file: Path, anchor: Anchor, pin: Pin) -> ModelChannel:
     """Verify an export, and return what it says of a model; raise if anything in it is wrong."""
     search = OriginSearch(pin.process, pin.node)
     verified = verify_file(file, anchor, (search.observe,))
-    if not verified.verified:
-        count = len(verified.failures)
+    adverse = verdicts(verified.challenges, pin.process)[1]
+    if not verified.holds or adverse:
+        count = len(verified.failures) + len(adverse)
         raise AuditError("AUDIT_FAILED", f"{count} things in the channel are not as they should be")
     organisation = verified.chain.configuration.members.organisations.get(pin.owner)
     if search.found is None or organisation is None:

@@ -1,24 +1,16 @@
 """Images and processes: registered once, agreed by those who have to, changed along the life cycle."""
 
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import TypeVar
 
 from executor.audit.findings import Findings
+from executor.audit.replay.callers import SCIENTIST
 from executor.audit.replay.view import ORCHESTRATION, View, Written
-from protocol.agreement.course import ChangeKind, Course
+from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
+from protocol.agreement.step import VERSION
 from protocol.ledger import keys
-from protocol.ledger.changes import (
-    AbsenceVote,
-    AcceptanceRecord,
-    AgreementRecord,
-    AskRecord,
-    ChangeRecord,
-    OwnWord,
-    change_digest,
-)
-from protocol.ledger.common import Provenance
+from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
 from protocol.ledger.images import ImageNameRecord, ImageRecord
 from protocol.ledger.keys import Key
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
@@ -29,7 +21,6 @@ S = TypeVar("S", bound=StrEnum)
 SENTENCES = {
     "images": "each image version was registered once, and retired by the organisation that registered it",
     "agreements": "each process runs on the specification that its organisations accepted",
-    "steps": "each step that a coordinator opens was opened by it, in order, before any task of the step",
     "progress": "each node went from iteration to iteration, by completed tasks alone",
 }
 
@@ -43,7 +34,13 @@ def check_image(findings: Findings, view: View, item: Written) -> None:
     findings.check(
         "images", _follows(IMAGE, was, record.status), f"{key} went from {was} to {record.status}", view.where
     )
-    if before is not None:
+    if before is None:
+        scientist = view.provenance.role == SCIENTIST
+        findings.check(
+            "images", scientist, f"{key} was registered in the role {view.provenance.role!r}", view.where
+        )
+        findings.allows("images", record.image.check_registrable, str(key), view.where)
+    else:
         same = before.image == record.image and before.registered == record.registered
         findings.check("images", same, f"{key} was altered after its registration", view.where)
     own = record.registered.organisation == view.creator.organisation.msp_id
@@ -76,12 +73,32 @@ def check_process(findings: Findings, view: View, item: Written) -> None:
         own = by.organisation == organisation
         findings.check("agreements", own, f"{by.organisation} accepted {key} for {organisation}", where)
         accepted = view.find(keys.acceptance(record.process, organisation), AcceptanceRecord)
-        same = accepted is not None and accepted.specification_digest == record.specification_digest
+        said = None if accepted is None else (accepted.specification_digest, accepted.by)
+        same = said == (record.specification_digest, by)
         findings.check("agreements", same, f"{organisation} did not accept what {key} says", where)
+    member = view.creator.organisation.msp_id in record.plan.consortium
+    findings.check("agreements", member, f"{key} was written by one outside its consortium", where)
+    if record.status is ProcessState.PROPOSED:
+        proposed = view.provenance.role == SCIENTIST and record.specification.version == VERSION
+        findings.check("agreements", proposed, f"{key} was proposed by one who may not, or as of old", where)
+        _check_images(findings, view, record, key)
     if record.status is ProcessState.RUNNING and was is ProcessState.PROPOSED:
         missing = ", ".join(record.missing)
         findings.check("agreements", not missing, f"{key} runs, not accepted by {missing}", where)
+        fixed = keys.initial(record.process) in view.written
+        right = fixed is (record.specification.initial_model is not None)
+        findings.check("agreements", right, f"{key} starts from another model than was agreed on", where)
     _check_course(findings, view, record, before, key)
+
+
+def _check_images(findings: Findings, view: View, record: ProcessRecord, key: Key) -> None:
+    """Every image of a proposal is registered with the bytes it is pinned to, and not retired by then."""
+    for step in record.specification.steps:
+        image = view.before(keys.image(step.image_name, step.image_version), ImageRecord)
+        usable = image is not None and image.status is ImageState.REGISTERED
+        right = image is not None and usable and step.pin == image.image.pin
+        what = f"{key} names {step.image_name} {step.image_version}, which is not registered so, or retired"
+        findings.check("agreements", right, what, view.where)
 
 
 def _check_course(
@@ -95,85 +112,26 @@ def _check_course(
     findings.check("agreements", same, f"{key} takes another course than its changes", view.where)
 
 
-def check_own(findings: Findings, view: View, item: Written) -> None:
-    """What an organisation accepts, agrees to or votes for is written and vouched for by itself."""
-    organisation = str(item.key.parts[-1])
-    own = organisation == view.creator.organisation.msp_id
-    findings.check("agreements", own, f"{item.key} was written by another organisation", view.where)
-    _check_word(findings, view, item, organisation)
-
-
-def check_ask(findings: Findings, view: View, item: Written) -> None:
-    """What an organisation asks for is vouched for by itself; the last to agree notes what it became."""
-    record = item.record
-    assert isinstance(record, AskRecord)  # noqa: S101
-    before = view.before(item.raw_key, AskRecord)
-    if before is None or before.mark != record.mark:
-        _check_word(findings, view, item, record.asked)
-
-
-def _check_word(findings: Findings, view: View, item: Written, organisation: str) -> None:
-    """Look for the mark that makes a transaction need the organisation's endorsement."""
-    record = item.record
-    if isinstance(record, OwnWord):
-        vouched = view.has_mark(ORCHESTRATION, organisation, item.raw_key, record.mark)
-        findings.check("agreements", vouched, f"{organisation} did not vouch for {item.key}", view.where)
-
-
-def check_change(findings: Findings, view: View, item: Written) -> None:
-    """A change is written once, and who it says agreed to it did: asked, agreed or voted."""
+def check_acceptance(findings: Findings, view: View, item: Written) -> None:
+    """An organisation of the consortium accepts what was proposed once, by its digest, and vouches for it."""
     record, key, where = item.record, item.key, view.where
-    assert isinstance(record, ChangeRecord)  # noqa: S101
-    fresh = view.before(item.raw_key, ChangeRecord) is None
+    assert isinstance(record, AcceptanceRecord)  # noqa: S101
+    own = record.organisation == view.creator.organisation.msp_id
+    findings.check("agreements", own, f"{key} was written by another organisation", where)
+    fresh = view.before(item.raw_key, AcceptanceRecord) is None
     findings.check("agreements", fresh, f"{key} was overwritten", where)
-    for organisation, by in record.agreed.items():
-        agreed = by.tx in (act.tx for act in _agreements(view, record, organisation))
-        findings.check("agreements", agreed, f"{organisation} did not agree to {key}", where)
-    if record.kind is ChangeKind.OPEN_STEP:
-        _check_step(findings, view, item, record)
-
-
-def _check_step(findings: Findings, view: View, item: Written, record: ChangeRecord) -> None:
-    """A step is opened by the coordinator of that moment, and none before its turn."""
     process = view.before(keys.process(record.process), ProcessRecord)
-    upcoming = None if process is None else process.plan.next_step()
-    named = None if upcoming is None else ({"step": upcoming[0].name}, upcoming[1])
-    right = named == (record.subject, record.iteration)
-    findings.check("steps", right, f"{item.key} opens a step that is not next", view.where)
-
-
-def _agreements(view: View, record: ChangeRecord, organisation: str) -> Iterator[Provenance]:
-    """Iterate over what an organisation wrote about a change."""
-    process, subject = record.process, record.subject
-    if record.kind is ChangeKind.OPEN_STEP:
-        key, mark = keys.change(process, record.number), str(change_digest(record.change))
-        own = organisation == view.creator.organisation.msp_id
-        if own and view.has_mark(ORCHESTRATION, organisation, key, mark):
-            yield view.provenance
-        return
-    if record.ask is not None:
-        ask = view.find(keys.ask(process, record.asked, record.ask), AskRecord)
-        if ask is not None and organisation == record.asked and ask.wanted == record.change:
-            yield ask.by
-        place = keys.agreement(process, record.asked, record.ask, organisation)
-        agreement = view.find(place, AgreementRecord)
-        if agreement is not None and agreement.digest == change_digest(record.change):
-            yield agreement.by
-        return
-    decisive, vote = _absence_vote(view, record, record.asked), _absence_vote(view, record, organisation)
-    if decisive is None or vote is None:
-        return
-    if vote.counts and vote.nodes == subject["nodes"] and vote.seen == decisive.seen:
-        yield vote.by
-
-
-def _absence_vote(view: View, record: ChangeRecord, organisation: str) -> AbsenceVote | None:
-    """Return an organisation's vote to leave out whom a change does; void where others saw more since."""
-    process, subject = record.process, record.subject
-    if subject["whole"]:
-        return view.find(keys.departure(process, subject["organisation"], organisation), AbsenceVote)
-    named = [*subject["nodes"]]
-    return view.find(keys.absence(process, named[0], organisation), AbsenceVote) if len(named) == 1 else None
+    right = (
+        process is not None
+        and process.status is ProcessState.PROPOSED
+        and process.specification_digest == record.specification_digest
+        and record.organisation in process.specification.organisations
+    )
+    findings.check("agreements", right, f"{key} accepts what was not proposed to it", where)
+    mark = str(record.specification_digest)
+    place = (ORCHESTRATION, record.organisation, keys.process(record.process), mark)
+    what = f"{record.organisation} did not vouch for {key}"
+    findings.check("agreements", view.has_mark(*place), what, where)
 
 
 def check_progress(findings: Findings, view: View, item: Written) -> None:
@@ -193,13 +151,7 @@ RULES = {
     "image": (check_image,),
     "imagename": (check_image_name,),
     "process": (check_process,),
-    "acceptance": (check_own,),
-    "ask": (check_ask,),
-    "agreement": (check_own,),
-    "absence": (check_own,),
-    "departure": (check_own,),
-    "abort": (check_own,),
-    "change": (check_change,),
+    "acceptance": (check_acceptance,),
     "progress": (check_progress,),
 }
 

@@ -45,7 +45,17 @@ def check_model(findings: Findings, view: View, item: Written) -> None:
         and last.ensemble_digest == record.digest
         and last.signed.payload_digest == record.result
     )
+    same = last is not None and same and (last.iteration, last.image) == (record.iteration, record.image)
     findings.check("models", same, f"{key} is not the last ensemble of its node", where)
+    status = view.process(record.process).status
+    running = status is ProcessState.RUNNING and record.iteration + 1 == view.plan(record.process).iterations
+    done = running or status is ProcessState.COMPLETED
+    findings.check("models", done, f"{key} was published before its node had done its part", where)
+    if before is None:
+        wanted = [keys.member(record.process, member.id, record.node) for member in record.estimators]
+        wanted.append(keys.access(record.process, record.node))
+        noted = all(place in view.written for place in wanted)
+        findings.check("models", noted, f"{key} came without its readers, or the list of its trees", where)
     if record.missing is not None:
         _check_for_another(findings, view, item, record, last)
     members = [(member.id, member.digest) for member in record.estimators]
@@ -93,6 +103,8 @@ def check_completion(findings: Findings, view: View, item: Written) -> None:
     if before is None or record.status is not ProcessState.COMPLETED or before.status is record.status:
         return
     progress, _ = view.progress(before)
+    left = ", ".join(progress.unfinished())
+    findings.check("models", not left, f"{item.key} was completed, and {left} had work left", view.where)
     for node in progress.finished():
         there = view.before(keys.model(record.process, node), ModelRecord) is not None
         findings.check("models", there, f"{item.key} was completed without the model of {node}", view.where)
@@ -167,6 +179,9 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
     allowed = asked is not None or _may_change(view, before)
     findings.check("access", allowed, f"{key} was changed by {view.creator.organisation.msp_id}", where)
     change = record.change
+    other = change.organisation != record.owner
+    there = change.action == "grant" or change.organisation in before.organisations
+    findings.check("access", other and there, f"{key} changes what is the owner's, or nobody's", where)
     if asked is not None:
         expected = asked.carried_out(before, change.by)
     elif change.action == "grant":

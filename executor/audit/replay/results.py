@@ -1,17 +1,24 @@
 """Results: what FIT created, what GET took, and the ensemble, each as the task signed it."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from executor.audit.findings import Findings
+from executor.audit.replay.context import context_of, following_counter
+from executor.audit.replay.initial import initial_members
 from executor.audit.replay.selection import last_ensemble
-from executor.audit.replay.shares import initial_members
 from executor.audit.replay.view import View, Written
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.estimators import CreationRecord, EstimatorRecord, TakenRecord
+from protocol.ledger.task_rules import head_after
 from protocol.ledger.tasks import Head, ResultRecord, ShareRecord, TaskRecord
+from protocol.task.opening import TaskId
 from protocol.task.output import check_output
 from protocol.task.result import TaskResult, ensemble_digest
+from protocol.task.result_rules import check_iteration, check_unread, created_ids, unread_neighbours
 
 SENTENCES = {
     "results": "each result is, byte for byte, what the task's key signed",
@@ -30,23 +37,34 @@ def check_result(findings: Findings, view: View, item: Written) -> None:
     findings.check(
         "results", view.before(item.raw_key, ResultRecord) is None, f"{key} was overwritten", where
     )
-    task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
-    signed = task is not None and task.result == record.signed
+    task = view.written.get(keys.task(record.process, record.node, record.iteration))
+    signed = isinstance(task, TaskRecord) and task.result == record.signed
     findings.check("results", signed, f"{key} is not the one its task signed", where)
-    head = view.written.get(keys.head(record.process, record.node))
-    follows = isinstance(head, Head) and (head.iteration, head.state, head.ensemble_digest) == (
-        record.iteration,
-        record.state,
-        record.ensemble_digest,
-    )
-    findings.check("results", follows, f"{key} leaves the node somewhere else", where)
-    if isinstance(head, Head):
-        rebuilt = _rebuilt(record, head.next_counter - len(record.created))
-        same = rebuilt is not None and rebuilt.digest == record.signed.payload_digest
-        findings.check("results", same, f"{key} is not what its task signed", where)
+    if isinstance(task, TaskRecord):
+        share = None if task.share is None else task.share.payload_digest
+        said = (record.attempt, record.organisation, record.image, record.share)
+        same = said == (task.attempt, task.organisation, task.image, share)
+        findings.check("results", same, f"{key} says of its task what the task does not", where)
+    following = following_counter(view, TaskId(record.process, record.node, record.iteration))
+    left = view.written.get(keys.head(record.process, record.node)) == head_after(record, following)
+    findings.check("results", left, f"{key} leaves the node somewhere else", where)
+    rebuilt = _rebuilt(record, following)
+    same = rebuilt is not None and rebuilt.digest == record.signed.payload_digest
+    findings.check("results", same, f"{key} is not what its task signed", where)
+    if rebuilt is not None:
+        _check_created(findings, view, item, record, rebuilt)
     taken = _check_slots(findings, view, item, record)
     _check_ensemble(findings, view, item, record, taken)
     _check_output(findings, view, item, record)
+
+
+def check_head(findings: Findings, view: View, item: Written) -> None:
+    """Where a node stands is written by its result: nobody rolls it back, or on."""
+    record, (process, node) = item.record, map(str, item.key.parts)
+    assert isinstance(record, Head)  # noqa: S101
+    result = view.written.get(keys.result(process, record.iteration, node))
+    right = isinstance(result, ResultRecord)
+    findings.check("results", right, f"{item.key} was moved without a result", view.where)
 
 
 def check_creation(findings: Findings, view: View, item: Written) -> None:
@@ -78,7 +96,12 @@ def check_taken(findings: Findings, view: View, item: Written) -> None:
     findings.check("slots read", said, f"{item.key} was not taken by this task", view.where)
 
 
-RULES = {"result": (check_result,), "creation": (check_creation,), "taken": (check_taken,)}
+RULES = {
+    "result": (check_result,),
+    "head": (check_head,),
+    "creation": (check_creation,),
+    "taken": (check_taken,),
+}
 
 
 def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:
@@ -97,9 +120,31 @@ def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:
         return None
 
 
+def _check_created(
+    findings: Findings, view: View, item: Written, record: ResultRecord, rebuilt: TaskResult
+) -> None:
+    """FIT created as many trees as agreed, under the node's own name and the counters that follow."""
+    task = TaskId(record.process, record.node, record.iteration)
+    n_new = context_of(view, task).parameters.agreed.n_new
+    try:
+        ids = created_ids(rebuilt, record.node, following_counter(view, task), n_new)
+    except AttestreeError as error:
+        findings.check("ensembles", False, f"{item.key}: {error.cause}", view.where)
+        return
+    named = tuple(member.id for member in record.created)
+    findings.check("ensembles", named == ids, f"{item.key} creates trees under other ids", view.where)
+    for member in record.created:
+        announced = keys.creation(record.process, member.id) in view.written
+        findings.check("results", announced, f"{item.key} does not announce {member.id}", view.where)
+
+
 def _check_slots(findings: Findings, view: View, item: Written, record: ResultRecord) -> Members:
     """Compare each slot read with the share that its sender signed; return what was taken."""
     taken: Members = {}
+    context = context_of(view, TaskId(record.process, record.node, record.iteration))
+    if context.synchronous and context.step.kind.learns:
+        rule = partial(_check_synchronous, view, record, context.neighbours)
+        findings.allows("slots read", rule, str(item.key), view.where)
     initial = initial_members(view, view.plan(record.process).specification.initial_model)
     for slot in record.slots:
         share = view.before(keys.share(record.process, slot.iteration, slot.sender), ShareRecord)
@@ -133,12 +178,23 @@ def _check_ensemble(
     findings.check("ensembles", same, f"{item.key} names another digest than its ensemble has", view.where)
     parameters = plan.parameters(record.node, record.iteration)
     most = parameters.agreed.n_max if parameters.kind.learns else len(before)
-    fits = len(members) <= most and len(record.created) == parameters.agreed.n_new
+    fits = len(members) <= most
     findings.check("ensembles", fits, f"{item.key} has more trees than agreed", view.where)
     for made in record.created:
         shared = _shared(view, record.process, made.id)
         what = f"{item.key} created {made.id} otherwise than it was shared"
         findings.check("ensembles", shared in (None, made.digest), what, view.where)
+
+
+def _check_synchronous(view: View, record: ResultRecord, neighbours: Sequence[str]) -> None:
+    """Refuse a result of a synchronous step that read another iteration, or left out a neighbour."""
+    for slot in record.slots:
+        check_iteration(slot, record.iteration)
+    unread = unread_neighbours(record.slots, neighbours)
+    places = {sender: keys.share(record.process, record.iteration, sender) for sender in unread}
+    shares = {sender: view.before(place, ShareRecord) for sender, place in places.items()}
+    offered = {sender: record.node in share.recipients for sender, share in shares.items() if share}
+    check_unread(unread, offered)
 
 
 def _check_output(findings: Findings, view: View, item: Written, record: ResultRecord) -> None:

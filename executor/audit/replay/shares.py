@@ -1,22 +1,20 @@
 """SHARE: trees under their creators' names, unchanged, offered to neighbours and to nobody else."""
 
 from executor.audit.findings import Findings
+from executor.audit.replay.initial import is_member
 from executor.audit.replay.view import View, Written
 from protocol.agreement.parameters import InitialModel
-from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.estimators import (
-    CreationRecord,
     EstimatorRecord,
     OfferRecord,
     SharedEstimator,
     TreeRecord,
     TwinRecord,
 )
-from protocol.ledger.models import ModelRecord
-from protocol.ledger.tasks import InitialRecord, InitialTreeRecord, ShareRecord, SlotRecord, TaskRecord
+from protocol.ledger.tasks import ShareRecord, SlotRecord, TaskRecord
 from protocol.trees.kinds import check_format
 from protocol.trees.share import Share
 
@@ -42,9 +40,13 @@ def check_estimator(findings: Findings, view: View, item: Written) -> None:
     same = isinstance(stored, TreeRecord) and stored.digest == record.digest
     elsewhere = view.plan(record.process).specification.confidential and stored is None
     findings.check("estimators", same or elsewhere, f"{key} came without its tree", where)
-    announced = view.before(keys.creation(record.process, record.id), CreationRecord)
-    same = announced is None or announced.digest == record.digest
-    findings.check("estimators", same, f"{key} is not the tree that its FIT announced", where)
+    share = view.written.get(keys.share(record.process, record.iteration, record.id.creator))
+    offered = isinstance(share, ShareRecord) and record.id in share.created
+    findings.check("estimators", offered, f"{key} came without the share that offers it", where)
+    task = view.written.get(keys.task(record.process, record.id.creator, record.iteration))
+    said = isinstance(task, TaskRecord) and (task.attempt, task.image) == (record.attempt, record.image)
+    true = said and record.by == view.provenance
+    findings.check("estimators", true, f"{key} says of its task what the task does not", where)
 
 
 def check_tree(findings: Findings, view: View, item: Written) -> None:
@@ -57,10 +59,20 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     iteration = about.iteration if isinstance(about, EstimatorRecord) else 0
     agreed = view.plan(str(process)).parameters(str(creator), iteration).agreed
     try:
-        check_format(record.decode(agreed.limits).tree, agreed.limits)
+        tree = record.decode(agreed.limits).tree
+        check_format(tree, agreed.limits)
         findings.count("estimators")
     except AttestreeError as error:
         findings.check("estimators", False, f"{item.key}: {error.code}: {error.cause}", view.where)
+        return
+    figures = (tree.n_nodes, tree.depth, len(tree.to_bytes()))
+    same = isinstance(about, EstimatorRecord) and figures == (about.n_nodes, about.depth, about.bytes)
+    findings.check("estimators", same, f"{item.key} has another size than its record says", view.where)
+    splits, tx = tree.n_internal, view.provenance.tx
+    twin = TwinRecord(record.digest, record.id, iteration, splits, tx) if splits else None
+    place = keys.twin(str(process), str(record.digest), record.id.creator, record.id.counter)
+    listed = view.written.get(place) == twin
+    findings.check("estimators", listed, f"{item.key} is not listed beside its equals", view.where)
 
 
 def check_share(findings: Findings, view: View, item: Written) -> None:
@@ -74,9 +86,13 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("neighbours", record.recipients == neighbours, f"{key} went to others", where)
     agreed = plan.parameters(record.node, record.iteration).agreed
     findings.check("shares", len(record.ids) <= agreed.n_share, f"{key} offers too many", where)
-    task = view.find(keys.task(record.process, record.node, record.iteration), TaskRecord)
-    signed = task is not None and task.share == record.signed
+    task = view.written.get(keys.task(record.process, record.node, record.iteration))
+    signed = isinstance(task, TaskRecord) and task.share == record.signed
     findings.check("shares", signed, f"{key} is not the one its task signed", where)
+    if isinstance(task, TaskRecord):
+        true = (task.attempt, task.organisation) == (record.attempt, record.organisation)
+        findings.check("shares", true, f"{key} says of its task what the task does not", where)
+    _check_traces(findings, view, item, record)
     if plan.specification.confidential:
         _check_digests(findings, view, item)
         return
@@ -92,6 +108,15 @@ def check_share(findings: Findings, view: View, item: Written) -> None:
     findings.check("shares", digest == record.signed.payload_digest, f"{key} holds other trees", where)
     said = [member.digest for member in record.estimators]
     findings.check("shares", said == [tree.digest for tree in found], f"{key} names other digests", where)
+
+
+def _check_traces(findings: Findings, view: View, item: Written, record: ShareRecord) -> None:
+    """Every recipient's slot is filled, and every estimator noted as offered."""
+    process, node, iteration = record.process, record.node, record.iteration
+    slots = all(keys.slot(process, recipient, node) in view.written for recipient in record.recipients)
+    findings.check("slots", slots, f"{item.key} did not reach all of its recipients", view.where)
+    offers = all(keys.offer(process, id_, node, iteration) in view.written for id_ in record.ids)
+    findings.check("slots", offers, f"{item.key} offers trees that are not noted as offered", view.where)
 
 
 def _check_digests(findings: Findings, view: View, item: Written) -> None:
@@ -111,25 +136,6 @@ def check_twin(findings: Findings, view: View, item: Written) -> None:
     about = view.written.get(keys.estimator(process, record.id))
     true = isinstance(about, EstimatorRecord) and about.digest == record.digest
     findings.check("estimators", true, f"{item.key} is about another tree", view.where)
-
-
-def check_initial(findings: Findings, view: View, item: Written) -> None:
-    """The model that a process starts from is the one that was agreed on, fixed once."""
-    record, key = item.record, item.key
-    assert isinstance(record, InitialRecord)  # noqa: S101
-    fresh = view.before(item.raw_key, InitialRecord) is None
-    findings.check("estimators", fresh, f"{key} was overwritten", view.where)
-    agreed = view.process(record.process).specification.initial_model
-    findings.check("estimators", record.model == agreed, f"{key} is another model", view.where)
-
-
-def check_initial_tree(findings: Findings, view: View, item: Written) -> None:
-    """What is fixed of a model is what its record has."""
-    record, (process, creator, counter) = item.record, item.key.parts
-    assert isinstance(record, InitialTreeRecord)  # noqa: S101
-    members = initial_members(view, view.process(str(process)).specification.initial_model)
-    same = members.get(EstimatorId(str(creator), int(counter))) == record.digest
-    findings.check("estimators", same, f"{item.key} is not in the model", view.where)
 
 
 def check_slot(findings: Findings, view: View, item: Written) -> None:
@@ -165,8 +171,6 @@ RULES = {
     "slot": (check_slot,),
     "offer": (check_offer,),
     "twin": (check_twin,),
-    "initial": (check_initial,),
-    "initialtree": (check_initial_tree,),
 }
 
 
@@ -195,18 +199,3 @@ def find_tree(
     shared = view.before(keys.sharedtree(initial.process, estimator_id), TreeRecord)
     kept = shared or view.before(keys.tree(initial.process, estimator_id, initial.node), TreeRecord)
     return None if kept is None else kept.shared
-
-
-def is_member(view: View, initial: InitialModel, estimator_id: EstimatorId) -> bool:
-    """Whether an estimator belongs to the model that a process began with."""
-    return estimator_id in initial_members(view, initial)
-
-
-def initial_members(view: View, initial: InitialModel | None) -> dict[EstimatorId, Digest]:
-    """Return the estimators of the model that a process began with, with their digests."""
-    if initial is None:
-        return {}
-    model = view.before(keys.model(initial.process, initial.node), ModelRecord)
-    if model is None or model.digest != initial.digest:
-        return {}
-    return {member.id: member.digest for member in model.estimators}

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
@@ -40,7 +41,13 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.images import ImageNameRecord, ImageRecord, RebuildRecord
 from protocol.ledger.models import AccessRecord, MemberRecord, ModelRecord
-from protocol.ledger.processes import BriefRecord, OpenProcesses, ProcessRecord, ProgressRecord
+from protocol.ledger.processes import (
+    BriefRecord,
+    OpenProcesses,
+    ProcessRecord,
+    ProgressRecord,
+    TaskContext,
+)
 from protocol.ledger.record import LedgerRecord
 from protocol.ledger.requests import AccessRequest, AccessVote, RequestCount
 from protocol.ledger.tasks import (
@@ -55,6 +62,7 @@ from protocol.ledger.tasks import (
     TaskKeyRecord,
     TaskRecord,
 )
+from protocol.task.opening import TaskId
 
 R = TypeVar("R", bound=LedgerRecord)
 W = TypeVar("W", bound=OwnWord)
@@ -137,6 +145,8 @@ class View:
         self.written: dict[str, LedgerRecord] = {}
         self.removed: list[str] = []
         """The keys that it removed, of kinds that may be."""
+        self.contexts: dict[TaskId, TaskContext] = {}
+        """What tasks are checked against, as far as it was asked for (context.py)."""
         self._state = state
         self._cache = cache
 
@@ -144,6 +154,11 @@ class View:
     def creator(self) -> Identity:
         """Who submitted it."""
         return self.committed.transaction.creator
+
+    @property
+    def now(self) -> datetime:
+        """When, as its client claims."""
+        return self.committed.transaction.time or datetime.min.replace(tzinfo=UTC)
 
     def add(self, key: str, record: LedgerRecord) -> None:
         """Note what the transaction wrote."""

@@ -39,6 +39,8 @@ def check_quorum(findings: Findings, view: View, item: Written) -> None:
     given = consent.is_given(record.agreed)
     what = f"{key} holds with {len(record.agreed)} agreements, and {consent.needed} are needed"
     findings.check("quorums", given, what, view.where)
+    empty = progress.plan.after(record.change).first_empty(record.iteration)
+    findings.check("quorums", empty is None, f"{key} leaves nobody for iteration {empty}", view.where)
     next_one = record.number == process.course.count
     findings.check("quorums", next_one, f"{key} is not the next change of its process", view.where)
 
@@ -65,6 +67,9 @@ def check_abort(findings: Findings, view: View, item: Written) -> None:
     progress, _ = view.progress(before)
     needed = needed_to_abort(record.specification, before.status, progress)
     voted = sum(_has_voted(view, record.process, name) for name in progress.present())
+    if before.status is ProcessState.RUNNING:
+        left = bool(progress.unfinished())
+        findings.check("quorums", left, f"{item.key} was aborted when all work was done", view.where)
     what = f"{item.key} was aborted by {voted} votes, and {needed} are needed"
     findings.check("quorums", voted >= needed, what, view.where)
 

@@ -139,7 +139,7 @@ class ExecutionRecord(Proxy):
         return self._history(HISTORIES.get(kind, LedgerRecord), "History", kind, list(parts))
 
     def open_task(
-        self, task: TaskId, opening: Opening, proof: bytes, profile: bytes = b""
+        self, task: TaskId, opening: Opening, proof: bytes, profile: bytes
     ) -> Submitted[TaskRecord]:
         """Commit to the key, code, parameters and inputs of a task before anything runs.
 
@@ -147,7 +147,7 @@ class ExecutionRecord(Proxy):
         digest is the opening's `sandbox`, for auditors.
         """
         said = (*_parts(task), opening.to_dict(), proof.hex())
-        return self._submit(TaskRecord, "OpenTask", *said, *([profile.decode()] if profile else []))
+        return self._submit(TaskRecord, "OpenTask", *said, profile.decode())
 
     def share(
         self, task: TaskId, share: bytes, signature: bytes, audience: Container[str] | None = None

@@ -108,9 +108,11 @@ class EventStream(Iterator[ChaincodeEvent]):
         if number < self._block:
             return f"it sends events of block {number} where {self._block} or a later one is next"
         if number > self._known + AHEAD:
-            if number > LAST_BLOCK or not self._has_block(number - AHEAD):
+            # As a rule all have it, and nobody is asked again for so many blocks.
+            known = (found for found in (number, number - AHEAD) if self._has_block(found))
+            self._known = next(known, self._known) if number <= LAST_BLOCK else self._known
+            if number > self._known + AHEAD:
                 return f"it sends events of block {number}, which is beyond the end of the chain"
-            self._known = number - AHEAD
         return ""
 
     def _failed(self, error: grpc.RpcError) -> None:

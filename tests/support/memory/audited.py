@@ -19,7 +19,6 @@ from support.memory.federation import LIMITS, MODEL, Federation, Player
 from support.memory.scenario import DIGESTS, IMAGE, SPECIFICATION, changed
 
 N_NEW, N_SHARE = 2, 1
-PROFILE = b'{"network":"none","version":1}'
 SPEC = changed("steps", 0, "iterations", 2)
 SPEC = changed("steps", 0, "parameters", "n_new", N_NEW, base=SPEC)
 SPEC = changed("steps", 0, "parameters", "n_share", N_SHARE, base=SPEC)
@@ -43,9 +42,6 @@ class SmallPlayer(Player):
 
     n_new, n_share, n_max = N_NEW, N_SHARE, 4
     make = staticmethod(small_tree)
-
-    def call_open(self, iteration, **changes):
-        return (*super().call_open(iteration, sandbox=str(Digest.of(PROFILE)), **changes), PROFILE.decode())
 
     def fitted(self):
         first = (self.task.iteration - self.joined) * self.n_new

@@ -27,7 +27,9 @@ from support.memory.scenario import DIGESTS, NODES, SPECIFICATION, Channel, chan
 
 EXECUTION, MODEL = "execution-record", "model"
 N_FEATURES, N_NEW = 30, 10
-DATA, SANDBOX = map(Digest.parse, DIGESTS[7:9])
+DATA = Digest.parse(DIGESTS[7])
+PROFILE = b'{"network":"none","version":1}'
+SANDBOX = Digest.of(PROFILE)
 LIMITS = TreeLimits(N_FEATURES)
 TWO_ROUNDS = changed("steps", 0, "iterations", 2)
 __all__ = ["DIGESTS", "NODES", "SPECIFICATION", "Federation", "Player", "changed", "estimators"]
@@ -127,10 +129,10 @@ class Player:
         return self.commitment.to_dict() | changes
 
     def call_open(self, iteration, **changes):
-        """Open with the key's proof for what is sent, as far as that is an opening at all."""
+        """Open with the profile and the key's proof for what is sent, as far as that is an opening at all."""
         opening = self.opening(iteration, **changes)
         return (EXECUTION, "OpenTask", self.federation.process, self.node, iteration, opening,
-                self.proof(opening).hex())  # fmt: skip
+                self.proof(opening).hex(), PROFILE.decode())  # fmt: skip
 
     def proof(self, opening, **other):
         """Sign an opening by this task's key, for this node and task or for another."""

@@ -15,13 +15,12 @@ from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger.challenges import Replayed
-from protocol.task.opening import Opening, TaskId
-from support.memory.federation import TWO_ROUNDS, Federation, changed
+from protocol.task.opening import TaskId
+from support.memory.federation import PROFILE, TWO_ROUNDS, Federation, changed
 from support.memory.ledger import VALID
 
 NAME, REPOSITORY = "attestree/learner", "registry.example:5000/attestree/learner"
 DIGEST, MANIFEST = Digest.of(b"x"), Digest.of(b"y")
-PROFILE = b'{"network":"none","version":1}'
 ESTIMATOR = EstimatorId("node01", 0)
 NEXT = "next"
 
@@ -170,8 +169,7 @@ class Story:
             player.ensemble, player.state = player.after, result.state
 
     def open(self, player: Any, iteration: int) -> None:
-        opening = player.opening(iteration, sandbox=str(Digest.of(PROFILE)))
-        player.commitment = Opening.from_dict(opening)
+        opening = player.opening(iteration)
         said = (player.commitment, player.proof(opening), PROFILE)
         self.tell(player.member, "execution", "open_task", player.task, *said)
 

@@ -159,7 +159,7 @@ def test_h13_a_public_key_that_somebody_else_made_opens_no_task(federation, node
     call, thief = node.call_open(0), federation.players["node02"]
     stolen = str(node.key.verify_key)
     assert thief.member.code(*thief.call_open(0, public_key=stolen)) == "SIGNATURE_INVALID"
-    copied = (*thief.call_open(0, public_key=stolen)[:-1], call[-1])
+    copied = (*thief.call_open(0, public_key=stolen)[:-2], *call[-2:])
     assert thief.member.code(*copied) == "SIGNATURE_INVALID"
     assert node.member.submit(*call)["state"] == "open"
 
@@ -170,19 +170,18 @@ def test_h13_a_public_key_that_somebody_else_made_opens_no_task(federation, node
     ids=lambda other: next(iter(other)),
 )
 def test_h13_a_proof_made_for_another_task_node_or_organisation_is_refused(node, other):
-    *call, _ = node.call_open(0)
-    assert node.member.code(*call, node.proof(call[-1], **other).hex()) == "SIGNATURE_INVALID"
+    *call, _, profile = node.call_open(0)
+    assert node.member.code(*call, node.proof(call[-1], **other).hex(), profile) == "SIGNATURE_INVALID"
 
 
 def test_h13_a_proof_is_of_the_whole_opening_and_in_one_spelling(node):
-    *call, proof = node.call_open(0)
-    opening = call.pop()
+    *call, opening, proof, profile = node.call_open(0)
     for field in ("data", "sandbox"):
         altered = opening | {field: DIGESTS[15]}
-        assert node.member.code(*call, altered, proof) == "SIGNATURE_INVALID"
+        assert node.member.code(*call, altered, proof, profile) == "SIGNATURE_INVALID"
     for spelling in (proof.upper(), proof[:-2], "", "0x" + proof):
-        assert node.member.code(*call, opening, spelling) == "SIGNATURE_INPUT"
-    assert node.member.submit(*call, opening, proof)["proof"] == proof
+        assert node.member.code(*call, opening, spelling, profile) == "SIGNATURE_INPUT"
+    assert node.member.submit(*call, opening, proof, profile)["proof"] == proof
 
 
 def test_b9_b10_an_abandoned_task_expires_and_its_key_with_it(federation, opened):
@@ -282,8 +281,18 @@ def test_c7_share_without_an_open_task_and_complete_before_share_are_refused(ope
 
 def test_h20_a_sandbox_profile_that_is_not_the_one_committed_to_is_refused(federation):
     player = next(iter(federation.players.values()))
-    call = (*player.call_open(0), '{"network":"host"}')
-    assert player.member.code(*call) == "PAYLOAD_DIGEST"
+    *call, _ = player.call_open(0)
+    assert player.member.code(*call, '{"network":"host"}') == "PAYLOAD_DIGEST"
+
+
+def test_h20_a_task_that_commits_to_a_sandbox_and_hands_in_none_is_refused(node):
+    """Else a forger commits to no container at all, and nobody can tell."""
+    *call, _ = node.call_open(0)
+    assert node.member.code(*call) == "BAD_ARGUMENT_COUNT"
+    assert node.member.code(*call, "") == "PAYLOAD_DIGEST"
+    for nothing in (b"no container at all", b""):
+        *call, _ = node.call_open(0, sandbox=str(Digest.of(nothing)))
+        assert node.member.code(*call, nothing.decode()) == "RECORD_VALUE"
 
 
 def test_an_open_task_is_not_opened_again(opened):

@@ -20,14 +20,17 @@ def table() -> DataTable:
     return synthetic(600, 3, 0.2, seed=3)
 
 
-@pytest.fixture(scope="module")
-def result(table: DataTable) -> AdversaryResult:
-    return run_adversary(table, 1, lambda _: None, quick=True, splits=(45,))
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
+    """Two scenes of four nodes, where it does not matter which are run."""
+    attacked = Scene("zero", (1,), 4, RING, DEFAULT)
+    found = [attacked.base, attacked]
+    monkeypatch.setattr(adversary, "scenes", lambda **_: found)
+    return found
 
 
-def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone() -> None:
+def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone(table: DataTable) -> None:
     steps: list[str] = []
-    table = synthetic(600, 3, 0.2, seed=3)
     result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
     assert len(steps) == len(result.scenes) == 8
     report = adversary_json(result)
@@ -68,22 +71,19 @@ def test_h16_an_eclipse_is_by_both_ring_neighbours_and_its_victim_is_held_agains
     assert held <= hostile, "all that the victim has from others is the attackers'"
 
 
-def test_processes_do_not_change_what_is_measured(table: DataTable, result: AdversaryResult) -> None:
-    steps: list[str] = []
-    spread = run_adversary(table, 1, steps.append, quick=True, splits=(45,), jobs=2)
-    assert len(steps) == 8
-    assert list(spread.runs[45, 0]) == list(result.runs[45, 0])
-    for scene, values in spread.runs[45, 0].items():
-        assert values.tobytes() == result.runs[45, 0][scene].tobytes()
-
-
-def test_what_was_kept_is_not_run_again_in_any_number_of_processes(
-    table: DataTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_processes_do_not_change_what_is_measured_and_what_was_kept_is_not_run_again(
+    table: DataTable, few: list[Scene], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = run_adversary(table, 1, lambda _: None, quick=True, splits=(45,), jobs=2, kept=Kept(tmp_path))
+    steps: list[str] = []
+    one = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
+    two = run_adversary(table, 1, steps.append, quick=True, splits=(45,), jobs=2, kept=Kept(tmp_path))
     monkeypatch.setattr(Stage, "_engine", lambda *_: pytest.fail("run again"))
-    again = run_adversary(table, 1, lambda _: None, quick=True, splits=(45,), kept=Kept(tmp_path))
-    assert all((again.runs[45, 0][scene] == values).all() for scene, values in first.runs[45, 0].items())
+    again = run_adversary(table, 1, steps.append, quick=True, splits=(45,), kept=Kept(tmp_path))
+    assert len(steps) == 3 * len(few)
+    for other in (two, again):
+        assert [(scene, values.tobytes()) for scene, values in other.runs[45, 0].items()] == [
+            (scene, values.tobytes()) for scene, values in one.runs[45, 0].items()
+        ]
 
 
 def test_old_figures_are_not_taken_for_others(table: DataTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,10 @@ def test_the_worst_node_is_of_a_single_run_and_the_mean_of_seeds_stands_beside_i
     assert row.worst_mean_recall == pytest.approx(0.5)
 
 
-def test_the_page_is_written_after_each_seed_and_says_what_made_it(table: DataTable, tmp_path: Path) -> None:
+def test_the_page_is_written_after_each_seed_and_says_what_made_it(
+    table: DataTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stage, "_run", lambda _, scene: np.full((scene.nodes, 5), 0.9))
     pages: list[str] = []
 
     def after(so_far: AdversaryResult) -> None:

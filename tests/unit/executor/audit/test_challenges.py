@@ -29,8 +29,9 @@ def played():
 
 @pytest.fixture(scope="module")
 def exposed():
-    """A task that an auditor ran again, and got other trees."""
+    """A task that an auditor ran again, and got other trees; beside it another process."""
     federation = played()
+    federation.create(SPEC | {"process": "another"})
     federation.auditor2.submit(EXECUTION, "Challenge", *TASK, [], "too good")
     federation.admin1.submit(EXECUTION, "AnswerChallenge", *TASK, "Org2MSP", "Org3MSP", DIGESTS[3])
     replayed = {"share": DIGESTS[1], "result": DIGESTS[2], "differing": ["node01/0000"]}
@@ -73,8 +74,12 @@ def test_what_a_challenge_is_not_about_does_not_show_it(recorder, raw_export, tm
 
 def test_h17_a_task_that_gave_other_trees_is_not_verified_nor_what_rests_on_it(exposed, tmp_path):
     whole = verified(exposed)
-    assert whole.verified  # the records are what they say: one of them is a verdict
+    assert (whole.holds, whole.verified) == (True, False)  # one of the records is a verdict
     assert [found["standing"] for found in whole.to_dict()["challenges"]] == ["differs"]
+    shown = whole.to_dict()
+    assert [claim["failed"] for claim in shown["claims"] if claim["claim"] == "verdicts"] == [1]
+    (failure,) = shown["failures"]
+    assert (failure["claim"], failure["where"]) == ("verdicts", f"task {PROCESS}/node01/0")
     page = tmp_path / "page.html"
     for words in (("process", PROCESS, "--html", str(page)), ("task", f"{PROCESS}/node01/0")):
         ran = report(exposed, exposed.bundle(), tmp_path, *words)
@@ -84,6 +89,28 @@ def test_h17_a_task_that_gave_other_trees_is_not_verified_nor_what_rests_on_it(e
         assert "NOT VERIFIED" in ran.stdout
     assert "found other trees" in page.read_text()
     assert report(exposed, exposed.bundle(), tmp_path, "task", f"{PROCESS}/node02/0").exit_code == 0
+
+
+def test_h17_verify_fails_for_the_process_whose_task_gave_other_trees_and_says_it_of_others(
+    exposed, tmp_path
+):
+    """What `audit process` says of a process is what `audit verify` says of an export about it."""
+    for process, code in ((PROCESS, 11), ("another", 0)):
+        file = tmp_path / f"{process}.tar"
+        file.write_bytes(exposed.bundle(process))
+        kept = tmp_path / f"{process}.checkpoint"
+        words = ["audit", "verify", str(file), "--genesis", exposed.genesis, "--checkpoint", str(kept)]
+        ran = CliRunner().invoke(main, words)
+        assert ran.exit_code == code
+        assert "✗ differs: Org2MSP challenged" in ran.stdout
+        assert ("✗ verdicts: no auditor" in ran.stdout) is (code == 11)
+        assert kept.exists()  # a verdict leaves the blocks as right as they were
+
+
+def test_h17_contributions_of_a_process_whose_task_gave_other_trees_are_not_verified(exposed, tmp_path):
+    ran = report(exposed, exposed.bundle("another"), tmp_path, "contribution", PROCESS, "--json")
+    assert ran.exit_code == 11
+    assert json.loads(ran.stdout)["verified"] is False
 
 
 def test_h17_a_verdict_that_its_digests_do_not_bear_out_is_found(monkeypatch):

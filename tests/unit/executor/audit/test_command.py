@@ -16,7 +16,11 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("docker", "grpc", "sklearn", "learning.fit", "pyarrow", "rich"):
+        # All that `pip install attestree[audit]` does not bring, or brings and must not need.
+        if name.split(".")[0] in (
+            "docker", "grpc", "greenlet", "sklearn", "scipy", "joblib", "threadpoolctl", "jsonschema",
+            "matplotlib", "onnx", "onnxruntime", "pyarrow", "yaml", "rich", "chaincode", "learner",
+        ):
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Missing())

@@ -6,7 +6,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from support.memory.audited import PROCESS, PROFILE
+from support.memory.audited import PROCESS
+from support.memory.federation import PROFILE
 from support.tampering import find_block, flipped
 
 from executor.cli import main

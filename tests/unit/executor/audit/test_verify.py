@@ -15,6 +15,7 @@ from executor.audit.fabric import messages as m
 from executor.audit.fabric.block import COMMIT_HASH, FLAGS, Block
 from executor.audit.fabric.configuration import RootSet
 from executor.audit.fabric.state import Update, Version
+from executor.audit.replay.replay import NOT_REPLAYED
 from executor.audit.replay.view import KINDS
 from executor.audit.verify import verify_bundle
 
@@ -38,6 +39,10 @@ def test_every_kind_of_record_of_the_chaincodes_is_replayed():
 
 def test_the_report_says_that_one_orderer_organisation_could_forge_blocks(verify, raw_export):
     assert any("OrdererMSP alone could" in sentence for sentence in verify(raw_export).not_proven)
+
+
+def test_the_report_names_the_rules_of_the_chaincodes_that_it_does_not_ask_again(verify, raw_export):
+    assert {*NOT_REPLAYED} <= {*verify(raw_export).not_proven}
 
 
 def test_h20_one_byte_of_an_estimator_is_found(export, failures):

@@ -1,16 +1,11 @@
 """Asks, agreements and votes in an export: each vouched for by the organisation whose word it is."""
 
-import io
-
 import pytest
 from support.memory import blocks
 from support.memory.federation import Federation
+from support.memory.forgery import failures, without_mark
 from support.memory.ledger import VALID
 from support.memory.scenario import SPECIFICATION
-
-from executor.audit.bundle import parse_anchor
-from executor.audit.chain import Anchor
-from executor.audit.verify import verify_bundle
 
 P, HERE = SPECIFICATION["process"], "orchestration"
 ASK = (HERE, "ChangeTopology", P, 2, {"kind": "full"})
@@ -25,22 +20,6 @@ WORDS = {
 @pytest.fixture
 def federation():
     return blocks.record(Federation)(SPECIFICATION)
-
-
-def failures(federation):
-    recorder = federation.recorder
-    anchor = Anchor(parse_anchor(recorder.genesis))
-    return [
-        (failure.claim, failure.what)
-        for failure in verify_bundle(io.BytesIO(recorder.bundle()), anchor).failures
-    ]
-
-
-def without_mark(endorsed):
-    """What altered chaincode of a majority would write: the same, and not the organisation's mark."""
-    for place in [place for place in endorsed.writes if "$" in place[0]]:
-        del endorsed.writes[place]
-    return endorsed
 
 
 def test_words_that_their_organisations_vouched_for_hold(federation):

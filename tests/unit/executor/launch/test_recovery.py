@@ -110,3 +110,20 @@ def test_a_task_of_another_host_is_busy_until_its_time_is_over(tmp_path: Path) -
     free = Left("unknown")
     check_free(started(tmp_path, free), task)
     assert free.closed == []
+
+
+def test_b9_a_task_that_a_killed_executor_had_sent_and_that_came_late_is_closed(tmp_path: Path) -> None:
+    """It was on its way to the ledger when the next start looked: nobody waits until its time is over."""
+    task, left = TaskId("p", NODE, 3), Left("unknown", "key", "key")
+    late = started(tmp_path, left)
+    assert (recovered(late), left.closed) == ([], [])
+    check_free(late, task)
+    assert left.closed == [(task, "EXECUTOR_LOST", SENTENCES["EXECUTOR_LOST"])]
+
+
+def test_b9_a_start_that_was_killed_too_passes_on_whose_task_may_come_late(tmp_path: Path) -> None:
+    left = Left("first")
+    again = started(tmp_path, left)
+    again.store.begin(Journal(3, "second", "c", "here", "first"))
+    assert recovered(again) == ["closing iteration 3, which an earlier executor began"]
+    assert again.lost_keys == ["second", "first"]

@@ -12,8 +12,10 @@ from support.memory.federation import Federation
 from support.memory.launches import SCHEMA, Host, LearnerContainer, at_host, specification_of
 from support.memory.learners import specification
 
-from executor.launch import task_run
+from executor.launch import nodes, task_run
 from executor.launch.places import Places
+from executor.ledger.chaincodes.orchestration import Orchestration
+from protocol.task.opening import TaskId
 
 SECONDS = 20
 """For a task; where nodes wait for each other's place for ever, it fails after that."""
@@ -116,3 +118,24 @@ def test_all_processes_share_the_places_of_the_host(host: Host, monkeypatch: pyt
     host.federation.process = first
     ran = host.launch("--process", second, "--all-local", "--tasks", 1, *host.data)
     assert (ran.exit_code, most) == (0, 1), ran.output
+
+
+def test_after_a_wait_for_a_place_the_context_of_a_task_is_read_again(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was agreed on while it waited holds for it: with what it knew before, it could not be opened."""
+    reads: list[TaskId] = []
+    read = Orchestration.task_context
+
+    def noted(ledger: Orchestration, task: TaskId) -> Any:
+        reads.append(task)
+        return read(ledger, task)
+
+    monkeypatch.setattr(Orchestration, "task_context", noted)
+    counted = []
+    for name, seconds in (("first", SECONDS), ("second", -1)):
+        monkeypatch.setattr(nodes, "FRESH_SECONDS", seconds)
+        host.federation.process = host.agree({**specification_of(1), "process": name})
+        assert host.launch("--node", "node01", *host.data).exit_code == 0
+        counted.append(len([task for task in reads if task.process == name]))
+    assert counted[1] == counted[0] + 1

@@ -184,3 +184,13 @@ def test_a_block_that_nobody_can_be_asked_about_is_not_taken(client, peers):
         peer.always("ChaincodeEvents", then_waits(announced(900, "A")))
     with pytest.raises(EventsError, match="cannot be asked"):
         next(client.contract("execution-record").events(4, WAIT))
+
+
+def test_block_after_block_few_are_asked_for(client, peers):
+    """Whether others have a block is not asked for each that has events."""
+    heights(peers, *[101] * len(peers))
+    peers[0].then("ChaincodeEvents", then_waits(*(announced(number, "E") for number in range(60, 90))))
+    stream = client.contract("execution-record").events(4, WAIT)
+    assert [next(stream).block for _ in range(30)] == [*range(60, 90)]
+    stream.close()
+    assert max(len(peer.asked["Evaluate"]) for peer in peers) == 3

@@ -1,0 +1,97 @@
+"""A process that starts from a published model: what was fixed of it, and where its nodes go on counting."""
+
+import pytest
+from support.memory import blocks
+from support.memory.audited import SPEC, SmallPlayer
+from support.memory.federation import MODEL, Federation
+from support.memory.forgery import deleted, failures, rewritten
+from support.memory.ledger import VALID
+from support.memory.scenario import changed
+
+from chaincode.execution_record import initial
+from protocol.digest import Digest
+from protocol.identifiers import EstimatorId
+
+HERE, NEXT = "orchestration", "second"
+NODES = {"node01": "Org1MSP", "node03": "Org2MSP"}
+ONE = changed("steps", 0, "iterations", 1, base=SPEC) | {"nodes": NODES, "topology": {"kind": "full"}}
+
+
+class Successor(SmallPlayer):
+    """A node that goes on with a model and counts its trees from there."""
+
+    def fitted(self):
+        return tuple(self.make(EstimatorId(self.node, self.first + number)) for number in range(self.n_new))
+
+    def result(self, **changes):
+        return super().result(**{"first": self.first, **changes})
+
+
+@pytest.fixture
+def federation():
+    """One that was completed, and the next one, accepted and not started yet."""
+    made = blocks.record(Federation)(ONE)
+    made.players = {node: SmallPlayer(made, node) for node in NODES}
+    made.play(0)
+    made.publish_all()
+    made.admin1.submit(HERE, "Complete", made.process)
+    model = made.admin1.evaluate(MODEL, "Get", made.process, "node01")
+    wanted = {"process": made.process, "node": "node01", "digest": model["digest"]}
+    made.create(changed("initial_model", wanted, base=ONE) | {"process": NEXT})
+    for caller in (made.admin1, made.admin2):
+        caller.submit(HERE, "Accept", NEXT)
+    made.process, made.model = NEXT, model
+    return made
+
+
+def start(federation):
+    return federation.admin1.endorse(HERE, "Start", NEXT)
+
+
+def committed(federation, endorsed):
+    assert federation.commit([endorsed]) == [VALID]
+    return failures(federation)
+
+
+def test_a_process_that_goes_on_with_a_model_holds(federation):
+    assert committed(federation, start(federation)) == []
+    ids = [EstimatorId.parse(member["id"]) for member in federation.model["estimators"]]
+    members = {id_: SmallPlayer.make(id_).tree.digest for id_ in ids}
+    federation.players = {node: Successor(federation, node) for node in NODES}
+    for node, player in federation.players.items():
+        player.ensemble, player.keys = dict(members), 100
+        player.first = max((id_.counter + 1 for id_ in ids if id_.creator == node), default=0)
+        assert player.first > 0
+    federation.play(0)
+    assert failures(federation) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("initial", ("agreements", f"process~{NEXT} starts from another model than was agreed on")),
+        ("initialtree", ("estimators", f"initial~{NEXT} leaves out trees of the model")),
+        ("process", ("estimators", f"initial~{NEXT} was fixed without a start")),
+    ],
+)
+def test_h1_a_start_that_leaves_out_a_part_of_its_model_is_found(federation, kind, what):
+    assert what in committed(federation, deleted(start(federation), kind))
+
+
+def test_h15_counters_that_begin_again_are_found(federation):
+    forged = rewritten(start(federation), "initial", {"next_counters": {"node01": 0}})
+    what = f"initial~{NEXT} continues at other counters than the model's"
+    assert committed(federation, forged) == [("estimators", what)]
+
+
+def test_h1_another_model_than_was_agreed_on_is_found(federation):
+    other = {"process": "fraud-2026", "node": "node03", "digest": str(Digest.of(b"other"))}
+    found = committed(federation, rewritten(start(federation), "initial", {"model": other}))
+    assert ("estimators", f"initial~{NEXT} is another model") in found
+
+
+def test_c4_a_start_from_a_model_that_is_closed_to_a_member_is_found(federation, monkeypatch):
+    federation.admin1.submit(MODEL, "Revoke", "fraud-2026", "node01", "Org2MSP")
+    monkeypatch.setattr(initial, "_check_open_to", lambda *said: None)
+    what = f"initial~{NEXT} was fixed for some who had no access to the model"
+    assert committed(federation, start(federation)) == [("access", what)]
