@@ -47,8 +47,8 @@ class Changes(LedgerContract):
         A node that left comes back by its own organisation's word, the second time only if it has completed
         what it joined for; one that was left out, or has not, needs a majority too. It does so from an
         iteration on that some node has yet to complete and that no neighbour of it, in a synchronous step,
-        has begun: the next at the latest, or the one after what a neighbour has completed. A new node is
-        asked for by a member, needs everybody who takes part and its organisation, and joins from an
+        has begun: the next at the latest, or the one after that which a neighbour has to do next. A new node
+        is asked for by a member, needs everybody who takes part and its organisation, and joins from an
         iteration on that has begun nowhere.
         """
         subject = {"node": parse_node(node), "organisation": parse_organisation(organisation)}

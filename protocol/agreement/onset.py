@@ -8,9 +8,9 @@ ahead fixes its own part alone, and keeps nobody from changing theirs:
 - A topology may hold from the present iteration on, as long as no task that may have begun gets other
   neighbours.
 - A node comes back from the present iteration on, or from its own next one if that is later. In a synchronous
-  step its neighbours must not have begun: they would have to wait for it. In an asynchronous one nobody does.
-  It comes back to the next iteration at the latest, or to the one after what a neighbour has completed: who
-  could name the last one would have begun it, and keep its neighbours from coming back for ever.
+  step its neighbours must not have begun: they would have to wait for it. In an asynchronous one nobody does,
+  and who joined ahead of the others waits for them anyway. It comes back to the next iteration at the latest,
+  or to the one after that which a neighbour has to do next: nobody begins far ahead by its own word.
 - An image may hold from the present iteration on: what is open goes on with the one it began with.
 - A node leaves from its next iteration on or later; what it has completed stays.
 
@@ -62,12 +62,12 @@ def _check_join(change: Change, progress: Progress, node: str) -> None:
     _check_range(change.iteration, earliest, progress)
     after = plan.after(change)
     _check_near(change.iteration, max(earliest, current + 1, plan.has_left(node) or 0), progress, after, node)
-    begun = progress.begun()
     for iteration in _turns(after, change.iteration, progress.frontier()):
         if plan.is_active(node, iteration):
             continue
         for other in _waiting(after, node, iteration):
-            if begun.get(other, -1) >= iteration:
+            # One that joined ahead of what it has completed waits there for everybody anyway.
+            if progress.following(other) >= iteration:
                 raise StateError(
                     "ITERATION_RANGE", f"{other} may have begun iteration {iteration} without {node}"
                 )

@@ -95,10 +95,35 @@ def test_h9_nobody_comes_back_far_ahead_to_keep_its_neighbours_away():
         assert federation.admin3.code(*join(iteration, "node05")) == "ITERATION_RANGE"
     federation.admin3.submit(*join(1, "node05"))
     federation.admin2.submit(HERE, "Leave", P, "node03", 0)
-    # node05 may have begun iteration 1 alone, and node01 has yet to come there.
+    begin(federation, "node05")
+    # It has begun iteration 1 alone, where it waits for the others anyway.
     assert federation.admin2.code(*join(2)) == "ITERATION_RANGE"
+    assert federation.admin2.submit(*join(1))["change"] == 3
     run(federation, "node01", 0)
-    assert federation.admin2.submit(*join(2))["change"] == 3
+    federation.players["node01"].open(1)
+    federation.players["node01"].share()
+    begin(federation, "node03")
+    for player in federation.players.values():
+        player.complete()
+    # What was shared before node03 came back is not for it.
+    assert [offer.sender for offer in federation.players["node03"].slots()] == ["node01"]
+
+
+def begin(federation, node):
+    """Open and share iteration 1 on a node that did nothing before."""
+    player = federation.players[node]
+    player.joined = 1
+    player.open(1)
+    player.share()
+
+
+def test_h9_a_node_that_is_to_join_later_keeps_nobody_away_until_then():
+    """It may have begun its first iteration already, far ahead of all others."""
+    federation = Federation(THREE)
+    ask = federation.admin1.submit(HERE, "Join", P, "node06", "Org2MSP", 3)
+    assert all_agree(federation, ask) == 0
+    federation.admin3.submit(HERE, "Leave", P, "node05", 0)
+    assert federation.admin3.submit(*join(1, "node05"))["change"] == 2
 
 
 def test_h9_who_comes_back_may_name_what_its_neighbours_begin_next():
