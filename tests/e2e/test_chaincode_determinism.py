@@ -206,6 +206,7 @@ def read_everything(life: Life, player: Player, version: str) -> None:
         (ORCHESTRATION, "TaskContext", process, node, 0),
         (ORCHESTRATION, "ModelContext", process),
         (EXECUTION, "GetTask", process, node, 0),
+        (EXECUTION, "FirstShare", process, node, 0),
         (EXECUTION, "ListTasks", process),
         (EXECUTION, "ImageUses", IMAGE, version),
         (EXECUTION, "ListRefusals", process),

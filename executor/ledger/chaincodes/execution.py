@@ -20,6 +20,7 @@ from protocol.ledger.record import LedgerRecord
 from protocol.ledger.tasks import (
     HISTORIES,
     CompletionReceipt,
+    FirstShare,
     ImageUseRecord,
     InitialRecord,
     Offers,
@@ -44,6 +45,10 @@ class ExecutionRecord(Proxy):
     def get_task(self, task: TaskId) -> TaskEvidence:
         """Return a task with what it offered (`offered`) and what it came to (`outcome`)."""
         return self._agreed(TaskEvidence, "GetTask", *_parts(task))
+
+    def first_share(self, task: TaskId) -> FirstShare:
+        """Return who first shared in a task, and when: from then on its node is silent until it completes."""
+        return self._agreed(FirstShare, "FirstShare", *_parts(task))
 
     def list_tasks(self, process: str, node: str = "") -> Iterator[TaskRecord]:
         """Iterate over the tasks of a process, or of one node, by node and iteration."""

@@ -235,6 +235,7 @@ class Story:
             },
             "execution": {
                 "get_task": (task,),
+                "first_share": (task,),
                 "list_tasks": (name, "node01"),
                 "list_refusals": (name, "node01"),
                 "artifacts": (name, 1),

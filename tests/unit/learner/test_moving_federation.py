@@ -176,10 +176,10 @@ def test_c12_a_node_that_left_after_it_shared_does_not_return_with_other_trees_u
         channel.play(0, ["node02"])
     channel.failures.clear()
     change(channel, "Leave", "node02", 0)
-    change(channel, "Join", "node02", "Org1MSP", 2)
+    change(channel, "Join", "node02", "Org1MSP", 1)
     gone.slots = honest
     with pytest.raises(RefusedError, match="ESTIMATOR_CONFLICT"):
-        channel.play(2, ["node02"])
+        channel.play(1, ["node02"])
 
 
 def test_a_federation_that_starts_from_a_model_counts_on_from_it(tmp_path):
