@@ -104,8 +104,11 @@ class LocalFederation:
 
     @property
     def tasks(self) -> int:
-        """How many tasks each organisation's executor works at: they share the places of this one host."""
-        return max(1, places_of_host(Limits()) // len(self.organisations))
+        """How many tasks each organisation's executor works at: they share the places of this one host.
+
+        A task waits for its transactions most of the time, and three of them keep the cores busy meanwhile.
+        """
+        return max(3, places_of_host(Limits()) // len(self.organisations))
 
     def ledger(self, organisation: str, identity: str) -> Ledger:
         """Open the ledger as one of the organisation's identities."""

@@ -19,11 +19,11 @@ def federation(tmp_path: Path) -> LocalFederation:
     return LocalFederation(network, ("org1", "org2", "org3", "org4"), tmp_path / "work")
 
 
-@pytest.mark.parametrize(("cores", "tasks"), [(1, 1), (2, 1), (8, 2), (15, 3), (64, 8)])
+@pytest.mark.parametrize(("cores", "tasks"), [(1, 3), (2, 3), (15, 3), (64, 8)])
 def test_the_organisations_of_one_host_share_its_places(
     federation: LocalFederation, monkeypatch: pytest.MonkeyPatch, cores: int, tasks: int
 ) -> None:
-    """A host of so many cores and 32 GiB: together they have no more places than it, but for one each."""
+    """A host of so many cores and 32 GiB: together they have no more places than it, but for three each."""
     known = {"SC_PHYS_PAGES": 8 << 20, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores))
     monkeypatch.setattr(os, "sysconf", known.__getitem__)
