@@ -54,6 +54,13 @@ def build(client: DockerClient, dockerfile: str, argument: str, base: str) -> st
     return tag
 
 
+def carried(source: DockerClient, target: DockerClient, tag: str) -> str:
+    """Have an engine's image in another engine, too, unless both are the same; returns its tag."""
+    if target is not source:
+        target.images.load(source.api.get_image(tag))
+    return tag
+
+
 def local(client: DockerClient, reference: str) -> LocalImage:
     """The image that the engine must have under a name."""
     found = LocalImages(client).find(reference)

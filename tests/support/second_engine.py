@@ -1,5 +1,6 @@
 """An engine beside the first, and which of them a run is about: asked for by --engines, or cached."""
 
+import functools
 import os
 from dataclasses import dataclass
 
@@ -19,11 +20,12 @@ class SecondEngine:
     """One engine of the test's own, by its version; `port` is that of the registry which it reaches."""
 
     version: str
-    port: str
+    port: str = ""
+    project: str = PROJECT
 
     def start(self, store: str, *, reach: bool = True) -> str:
         """Start it with a store, anew if it has another one; returns its address."""
-        ports = ("--forward", self.port) if reach else ()
+        ports = ("--forward", self.port) if self.port and reach else ()
         return self._do("start", "--store", store, *ports).strip()
 
     def stop(self) -> None:
@@ -31,7 +33,7 @@ class SecondEngine:
         self._do("stop", "--purge")
 
     def _do(self, *words: str) -> str:
-        return done("scripts/engine", self.version, *words, ATTESTREE_PROJECT=PROJECT)
+        return done("scripts/engine", self.version, *words, ATTESTREE_PROJECT=self.project)
 
 
 def empty(client: DockerClient) -> None:
@@ -42,16 +44,21 @@ def empty(client: DockerClient) -> None:
 
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests on engines that were not chosen, or that cannot be started here."""
-    asked = str(config.getoption("--engines"))
-    chosen: tuple[str, ...] = ()
-    if any(item.get_closest_marker("engine") for item in items):
-        told = getattr(config, "workerinput", {}).get("engines")
-        chosen = chosen_engines(asked) if told is None else tuple(told)
-    left_out = [item for item in items if not _is_meant(item, chosen, bool(asked))]
+    asked = bool(config.getoption("--engines"))
+    meant = any(item.get_closest_marker("engine") for item in items)
+    chosen = engines_of(config) if meant else ()
+    left_out = [item for item in items if not _is_meant(item, chosen, asked)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
 
+def engines_of(config: pytest.Config) -> tuple[str, ...]:
+    """Return the engines that the run is about; a worker was told them."""
+    told = getattr(config, "workerinput", {}).get("engines")
+    return chosen_engines(str(config.getoption("--engines"))) if told is None else tuple(told)
+
+
+@functools.cache
 def chosen_engines(asked: str) -> tuple[str, ...]:
     """Return the engines that were asked for, or else the first that is cached.
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from docker import DockerClient
 from support.channel import unique
-from support.network import containers, done
-from support.sandboxes import SMALL, Sandboxes, broker, local, python_base
+from support.network import containers
+from support.sandboxes import SMALL, Sandboxes, broker
 
 from executor.engine import engine
 from executor.errors import EngineError, SandboxError
@@ -53,12 +53,14 @@ def refused(found: dict[str, Any]) -> None:
 # --- F1 to F3: the host
 
 
+@pytest.mark.every_engine
 def test_f1_docker_socket_is_out_of_reach(seen: Any, attempts: Any) -> None:
     sockets = [path for path in seen["sockets_and_devices"] if not path.startswith("/dev/")]
     assert sockets == ["/attestree/broker.sock"]
     refused({what: attempts[what] for what in ("docker socket", "docker socket under run")})
 
 
+@pytest.mark.every_engine
 def test_f2_no_namespace_is_the_hosts(seen: Any, attempts: Any) -> None:
     for name in ("cgroup", "ipc", "mnt", "net", "pid", "uts"):
         assert seen["namespaces"][name] != str(Path(f"/proc/self/ns/{name}").readlink())
@@ -67,6 +69,7 @@ def test_f2_no_namespace_is_the_hosts(seen: Any, attempts: Any) -> None:
     refused({"abstract": attempts["abstract socket of the host"]})
 
 
+@pytest.mark.every_engine
 def test_f3_no_capability_no_device_no_mount(seen: Any, attempts: Any) -> None:
     status = seen["status"]
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {NO_CAPABILITY}
@@ -86,6 +89,7 @@ def test_f3_no_capability_no_device_no_mount(seen: Any, attempts: Any) -> None:
 # --- F4 to F6: data, file system, network
 
 
+@pytest.mark.every_engine
 def test_f4_f5_f10_data_state_and_image_cannot_be_written(sandboxes: Sandboxes) -> None:
     found = sandboxes.told("write")
     for what in ("write", "truncate", "remove", "change mode"):
@@ -97,8 +101,10 @@ def test_f4_f5_f10_data_state_and_image_cannot_be_written(sandboxes: Sandboxes) 
     assert (sandboxes.folder / "broker.sock").stat().st_mode & 0o777 == 0o666
 
 
-def test_f6_neither_internet_nor_peers_nor_names_are_reached(sandboxes: Sandboxes) -> None:
-    peer = sandboxes.client.api.inspect_container(containers()["peer.org1"])
+def test_f6_neither_internet_nor_peers_nor_names_are_reached(
+    sandboxes: Sandboxes, docker_client: DockerClient
+) -> None:
+    peer = docker_client.api.inspect_container(containers()["peer.org1"])
     (network,) = peer["NetworkSettings"]["Networks"].values()
     with socket.create_server(("0.0.0.0", 0)) as listener:
         port = listener.getsockname()[1]
@@ -116,6 +122,7 @@ def test_f6_neither_internet_nor_peers_nor_names_are_reached(sandboxes: Sandboxe
 # --- F7, F9: limits
 
 
+@pytest.mark.every_engine
 def test_f7_fork_bomb_stops_at_the_limit(sandboxes: Sandboxes) -> None:
     found = sandboxes.told("fork_bomb")
     assert found["refused"] == "Resource temporarily unavailable"
@@ -184,11 +191,12 @@ def test_f12_container_that_the_operator_kills_is_no_memory_kill(sandboxes: Sand
     ):
         made.start(bytearray(32))
         assert listening.arrived.wait(120)
-        done("docker", "kill", made.id)
+        sandboxes.client.api.kill(made.id)
         outcome = made.wait(120)
     assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (137, False, False)
 
 
+@pytest.mark.every_engine
 def test_f7_f13_memory_hog_is_told_apart(sandboxes: Sandboxes) -> None:
     outcome = sandboxes.run("memory").outcome
     assert (outcome.exit_code, outcome.oom_killed, outcome.timed_out) == (137, True, False)
@@ -219,10 +227,11 @@ def test_a10_what_an_image_declares_is_overridden(
     assert "volume" not in {mount["Type"] for mount in ran.inspected["Mounts"]}
 
 
-def test_a10_image_without_the_learner_is_refused(client: DockerClient, tmp_path: Path) -> None:
-    base = local(client, python_base())
+def test_a10_image_without_the_learner_is_refused(
+    client: DockerClient, without_learner: LocalImage, tmp_path: Path
+) -> None:
     with pytest.raises(SandboxError, match=r"SANDBOX_REFUSED.*learner"):
-        Sandboxes(client, base, tmp_path).run("report")
+        Sandboxes(client, without_learner, tmp_path).run("report")
 
 
 def test_image_that_is_not_there_is_not_pulled(client: DockerClient) -> None:
@@ -233,13 +242,16 @@ def test_image_that_is_not_there_is_not_pulled(client: DockerClient) -> None:
 # --- B8: the key
 
 
+@pytest.mark.every_engine
 def test_b8_key_arrives_whole_and_stays_nowhere(
-    sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch
+    sandboxes: Sandboxes, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandboxes.folder.joinpath("config.json").write_text(
         json.dumps({"proxies": {"default": {"httpProxy": "http://user:secret@proxy.example:1"}}})
     )
     monkeypatch.setenv("DOCKER_CONFIG", str(sandboxes.folder))
+    if second:
+        monkeypatch.setenv("DOCKER_HOST", second)
     with closing(engine()) as sandboxes.client:
         ran = sandboxes.run("report")
     (found,) = ran.messages
@@ -254,7 +266,7 @@ def test_b8_key_arrives_whole_and_stays_nowhere(
     assert spellings(ran.key) & {text for text in spellings(ran.key) if text in told.encode()} == set()
 
 
-def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes) -> None:
+def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes, second: str) -> None:
     key = bytearray(secrets.token_bytes(32))
     copy = bytes(key)
     with (
@@ -263,8 +275,9 @@ def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes) -> None:
     ):
         container.start(key)
         assert listening.arrived.wait(120)
-        root = Path(done("docker", "info", "--format", "{{.DockerRootDir}}").strip())
-        folders = [sandboxes.folder, *kept_about(container.id, root)]
+        root = Path(sandboxes.client.info()["DockerRootDir"])
+        address = second or os.environ.get("DOCKER_HOST", "")
+        folders = [sandboxes.folder, *kept_about(container.id, root, address)]
         assert len(folders) >= 3 or not os.access(root / "containers", os.R_OK)
         for spelling in spellings(copy):
             grep = subprocess.run(
@@ -276,14 +289,11 @@ def test_b8_engine_keeps_no_copy_of_the_key(sandboxes: Sandboxes) -> None:
         assert not any(spelling in arguments for spelling in spellings(copy))
 
 
-def kept_about(container: str, root: Path) -> list[Path]:
+def kept_about(container: str, root: Path, address: str) -> list[Path]:
     """The directories in which the engine and its containerd keep what they know of a container."""
     places = [root / "containers", Path("/run/docker/containerd"), Path("/run/containerd")]
     # An engine of scripts/engine keeps all that it has beside its socket.
-    places += [
-        Path(address).parent
-        for address in re.findall("^unix://(/run/.*-engine-.*)", os.environ.get("DOCKER_HOST", ""))
-    ]
+    places += [Path(found).parent for found in re.findall("^unix://(/run/.*-engine-.*)", address)]
     walked = (found for place in places for found in os.walk(place))
     return [Path(folder, container) for folder, folders, _ in walked if container in folders]
 
