@@ -20,6 +20,8 @@ ROUNDS = 20
 """How often what comes back, as a container by its restart policy, is removed again, half a second apart."""
 LABELS = ("attestree.network", "attestree.test")
 """What a network's parts carry, and what containers of tests outside of any network carry."""
+ENGINES = Path("/run")
+"""Where each engine of scripts/engine has a folder, PROJECT-engine-VERSION."""
 KINDS = (
     ("container", ("ps", "--all"), ("rm", "--force", "--volumes")),
     ("network", ("network", "ls"), ("network", "rm")),
@@ -37,6 +39,7 @@ def remove(environment: Mapping[str, str]) -> list[str]:
     found = [f"process {pid} ({name})" for pid, name in end_processes(PROJECT)]
     if engine_answers(environment):
         found += _remove_from_engine(environment)
+    found += _stop_second_engines(environment)
     for path in sorted((ROOT / "network" / "state").glob(f"{PROJECT}*")):
         if not is_ours(path.name.removesuffix(".lock")):
             continue
@@ -51,6 +54,17 @@ def remove(environment: Mapping[str, str]) -> list[str]:
 def engine_answers(environment: Mapping[str, str]) -> bool:
     """Whether there is an engine to ask."""
     return _docker(environment, "version").returncode == 0
+
+
+def _stop_second_engines(environment: Mapping[str, str]) -> list[str]:
+    """Stop the engines that tests started beside the first, but not the one that the run itself is on."""
+    found, used = [], environment.get("DOCKER_HOST", "")
+    for path in sorted(ENGINES.glob(f"{PROJECT}*-engine-*")):
+        project, _, version = path.name.rpartition("-engine-")
+        if is_ours(project) and f"{path}/" not in used:
+            _run({**environment, "ATTESTREE_PROJECT": project}, "scripts/engine", version, "stop", "--purge")
+            found.append(f"engine {version} of {project}")
+    return found
 
 
 def _remove_from_engine(environment: Mapping[str, str]) -> list[str]:
@@ -95,10 +109,14 @@ def _mounts_ours(environment: Mapping[str, str], container: str) -> bool:
 
 
 def _docker(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = ("docker", *arguments)
+    return _run(environment, "docker", *arguments)
+
+
+def _run(environment: Mapping[str, str], *command: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             command,
+            cwd=ROOT,
             env=environment,
             capture_output=True,
             text=True,

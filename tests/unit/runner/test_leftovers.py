@@ -67,6 +67,17 @@ def test_container_that_comes_back_is_removed_again_and_a_users_own_is_not(
     assert engine.get("containers") == left
 
 
+def test_second_engines_of_killed_runs_are_stopped_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "ENGINES", tmp_path)
+    used = tmp_path / f"{PROJECT}-engine-29"
+    for path in (used, tmp_path / f"{PROJECT}-sandbox-gw0-engine-26", tmp_path / "attestree-engine-26"):
+        path.mkdir()
+    environment = {**os.environ, "DOCKER_HOST": f"unix://{used}/docker.sock"}
+    assert leftovers._stop_second_engines(environment) == [f"engine 26 of {PROJECT}-sandbox-gw0"]
+
+
 def test_folders_of_killed_runs_are_removed_and_held_ones_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
