@@ -71,11 +71,11 @@ committed() {
   echo "$(found_in "$answer" sequence) $(found_in "$answer" version)"
 }
 
-# approved ORG NAME: "SEQUENCE PACKAGE_ID" of what the organisation approved last, or nothing.
+# approved ORG NAME SEQUENCE: the id of the package that the organisation approved for it, or nothing.
 approved() {
   local answer
-  answer=$(as "$1" admin lifecycle chaincode queryapproved -C "$CHANNEL" -n "$2" -O json 2>/dev/null) || return 0
-  echo "$(found_in "$answer" sequence) $(found_in "$answer" package_id)"
+  answer=$(as "$1" admin lifecycle chaincode queryapproved -C "$CHANNEL" -n "$2" --sequence "$3" -O json 2>/dev/null) || return 0
+  found_in "$answer" package_id || true
 }
 
 # deploy NAME IMAGE_ID: brings the channel's definition to the image at hand; does nothing where it already is.
@@ -106,9 +106,9 @@ approve() {
   local org=$1 name=$2 version=$3 sequence=$4 known=$5 id answer
   shift 5
   id=$(cat "$(org_dir "$org")/packages/$name.id")
-  [ -z "$known" ] || [ "$(approved "$org" "$name")" != "$sequence $id" ] || return 0
+  [ -z "$known" ] || [ "$(approved "$org" "$name" "$sequence")" != "$id" ] || return 0
   answer=$(as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" --version "$version" \
-    --sequence "$sequence" --package-id "$id" 2>&1) || [ "$(approved "$org" "$name")" = "$sequence $id" ] || {
+    --sequence "$sequence" --package-id "$id" 2>&1) || [ "$(approved "$org" "$name" "$sequence")" = "$id" ] || {
     say "--- output of: approve $name by $org"
     say "$answer"
     return 1
