@@ -80,6 +80,13 @@ def chain(organisation: str) -> dict[str, Any]:
     return found
 
 
+def definition(chaincode: str) -> dict[str, Any]:
+    """A chaincode's definition, as it is committed on the channel."""
+    arguments = ("lifecycle", "chaincode", "querycommitted", "-C", "attestree", "-n", chaincode, "-O", "json")
+    found: dict[str, Any] = json.loads(done("network/peer.sh", "org1", "--", *arguments))
+    return found
+
+
 def containers(project: str | None = None) -> dict[str, str]:
     """The ids of the network's running containers by service."""
     name = project or os.environ["ATTESTREE_PROJECT"]
