@@ -1,4 +1,4 @@
-"""Write chaincode packages whose bytes depend on their content alone, and print their package ids, one a line."""
+"""Write chaincode packages whose bytes depend on their content alone; prints their ids, one a line."""
 
 import argparse
 import gzip
@@ -46,14 +46,14 @@ def main() -> None:
 
 def packaged(label: str, address: str, credentials: dict[str, str]) -> bytes:
     """Give the bytes of a package."""
-    connection = {
+    connection: dict[str, object] = {
         "address": address,
         "dial_timeout": "10s",
         "tls_required": True,
         "client_auth_required": True,
         **credentials,
     }
-    metadata = {"type": "ccaas", "label": label, "path": ""}
+    metadata: dict[str, object] = {"type": "ccaas", "label": label, "path": ""}
     return archive(
         {"metadata.json": encode(metadata), "code.tar.gz": archive({"connection.json": encode(connection)})}
     )

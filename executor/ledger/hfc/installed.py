@@ -20,7 +20,7 @@ _SETTLED_NS = 1_000_000_000
 """A file that was changed within this time could be changed again without a later time to tell it."""
 
 Entries = list[tuple[str, os.stat_result]]
-_SOUND: dict[Path, tuple[str, list[tuple[object, ...]]]] = {}
+_SOUND: dict[Path, tuple[str, list[tuple[str, tuple[float, ...], int, int]]]] = {}
 """What this process has hashed and found sound. Each call looks, and hashes again what is not as it was."""
 
 
