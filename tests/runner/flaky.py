@@ -16,6 +16,7 @@ from .partner import Partner
 from .rates import Rates, Turn
 from .run import say
 from .selection import E2E, Selection, select
+from .shards import shuffled_shards
 from .surroundings import ROOT, RefusedError
 
 USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
@@ -102,11 +103,14 @@ def targets(selection: Selection) -> list[str]:
     return found
 
 
-def workers(turn: Turn) -> list[str]:
-    """Return how pytest spreads a turn: one end-to-end file goes by itself, many go as in scripts/test."""
+def parts(turn: Turn) -> list[list[str]]:
+    """Return what each of the processes of a turn is given, which go side by side.
+
+    One end-to-end file goes by itself, many go as in scripts/test. Unit tests are dealt out by the seed.
+    """
     if turn.busy:
-        return [*plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]]
-    return [] if turn.target.startswith(E2E) else ["-n", plan.UNIT_WORKERS]
+        return [[*turn.paths, *plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]]]
+    return [turn.paths] if turn.target.startswith(E2E) else shuffled_shards(turn.paths, turn.seed)
 
 
 class Hunt:
@@ -178,12 +182,35 @@ class Hunt:
                     leftovers.remove(self.environment)
 
     def _take(self, turn: Turn) -> None:
-        name = f"{turn.paths[0]} {turn.seed} {'with' if turn.loaded else 'without'} load"
         say(f"{turn.command}    # run {turn.number + 1}")
-        file = self.logs / "results.jsonl"
+        jobs = [self._job(turn, number, given) for number, given in enumerate(parts(turn))]
+        before = len(self.work.ended)
+        with load() if turn.loaded and not turn.busy else contextlib.nullcontext():
+            self.work.side_by_side(*([job] for job in jobs))
+        ended = self.work.ended[before:]
+        if len(ended) < len(jobs):
+            raise KeyboardInterrupt
+        # After a failure the next turn looks after the network before it begins.
+        self._sound = not any(one.failed for one in ended)
+        kept = self.rates.file.with_suffix("")
+        for one in ended:
+            if one.failed:
+                kept.mkdir(exist_ok=True)
+                shutil.copy(one.log, kept)
+        tests = [
+            test
+            for job in jobs
+            for test in results.read(turn.target, Path(job.environment["ATTESTREE_RESULTS"])).tests.values()
+        ]
+        self.rates.add(turn, tests, next((one.code for one in ended if one.failed), 0))
+
+    def _job(self, turn: Turn, number: int, given: list[str]) -> Job:
+        """Return one process of a turn."""
+        load_or_not = "with" if turn.loaded else "without"
+        file = self.logs / f"results-{number}.jsonl"
         file.unlink(missing_ok=True)
         command = [
-            f"{plan.BIN}/pytest", *turn.paths, *workers(turn), f"--basetemp={self.logs.parent / 't'}",
+            f"{plan.BIN}/pytest", *given, f"--basetemp={self.logs.parent / f't{number}'}",
             "-p", "randomly", f"--randomly-seed={turn.seed}", "--randomly-dont-reset-seed",
             f"--hypothesis-seed={turn.seed}",
         ]  # fmt: skip
@@ -194,17 +221,8 @@ class Hunt:
         }
         if self._sound:
             variables["ATTESTREE_NETWORK_IS_UP"] = "yes"
-        with load() if turn.loaded and not turn.busy else contextlib.nullcontext():
-            ended = self.work.run(Job(name, command, 3600, environment=variables))
-        if ended is None:
-            raise KeyboardInterrupt
-        # After a failure the next turn looks after the network before it begins.
-        self._sound = not ended.failed
-        if ended.failed:
-            kept = self.rates.file.with_suffix("")
-            kept.mkdir(exist_ok=True)
-            shutil.copy(ended.log, kept)
-        self.rates.add(turn, results.read(turn.target, file).tests.values(), ended.code)
+        name = f"{turn.paths[0]} {turn.seed} {load_or_not} load, process {number + 1}"
+        return Job(name, command, 3600, allowed=(0, 5), environment=variables)
 
 
 if __name__ == "__main__":

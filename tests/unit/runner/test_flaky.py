@@ -35,10 +35,10 @@ def test_end_to_end_tests_are_taken_file_by_file_and_all_at_once_when_busy() -> 
     assert E2E_FILE in files
     assert "tests/e2e/sandbox/test_sandbox.py" in files
     (turn,) = flaky.turns_of(select([E2E_FILE], surroundings.ROOT), 1, 1, [True])
-    assert flaky.workers(turn) == []
+    assert flaky.parts(turn) == [[E2E_FILE]]
     (busy,) = flaky.busy_turns(select([E2E_FILE, "tests/e2e/sandbox"], surroundings.ROOT), 1, 7)
     assert busy.paths == [E2E_FILE, "tests/e2e/sandbox"]
-    assert flaky.workers(busy)[:2] == ["-n", plan.E2E_WORKERS]
+    assert flaky.parts(busy) == [[*busy.paths, *plan.SIDE_BY_SIDE, "-m", "not alone"]]
     assert busy.command == f"scripts/flaky 1 --busy --seed 7 {E2E_FILE} tests/e2e/sandbox"
 
 
