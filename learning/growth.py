@@ -60,7 +60,7 @@ def through_classes(
 def through_modules(
     X: NDArray[np.float32], y: NDArray[np.int8], weight: NDArray[np.float64], growth: Growth
 ) -> Grown:
-    """Grow a tree with what the classes come down to, without their checks of rows that `Rows` has checked."""
+    """Grow a tree with what the classes come down to, without their checks: `Rows` has made them."""
     # Not imported, which would load the packages that they are in.
     criteria, splitters, trees = (
         sys.modules[f"sklearn.tree.{name}"] for name in ("_criterion", "_splitter", "_tree")

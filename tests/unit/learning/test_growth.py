@@ -75,7 +75,8 @@ sparse = scipy.sparse.csr_array(dense)
 forests = [sklearn.ensemble.RandomForestClassifier(5, random_state=0).fit(x, rows.y) for x in (dense, sparse)]
 scores = [forest.predict_proba(x) for forest, x in zip(forests, (dense, sparse))]
 paths = forests[0].estimators_[0].decision_path(dense).sum()
-print(json.dumps([alone == later == through_classes, loaded, bool((scores[0] == scores[1]).all()), int(paths)]))
+same = alone == later == through_classes
+print(json.dumps([same, loaded, bool((scores[0] == scores[1]).all()), int(paths)]))
 """
 
 
