@@ -24,8 +24,8 @@ USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
   N               how often, once with load and once without each time [5]
   --load          with all processors busy, only
   --no-load       without, only
-  --busy          the end-to-end tests, four files at a time, N times on each of two networks at once: each is
-                  the other's load
+  --busy          N times in each of two hunts at once, each of which is the other's load: unit tests in all
+                  their processes, end-to-end tests four files at a time on a network for each hunt
   --seed S        the seed of the first run; the following ones have S+1, S+2, ... [random]
   --report FILE   write the table of failures as Markdown too
   --raw FILE      where the results go, one line of JSON each [build/flaky/TIME-SEED.jsonl]; what the file has
@@ -57,8 +57,6 @@ def main(arguments: Sequence[str]) -> int:
     try:
         surroundings.check_names()
         selection = select(asked.rest, asked.caller)
-        if asked.busy and not selection.e2e:
-            raise RefusedError("--busy is for end-to-end tests, and none is named")
     except RefusedError as error:
         print(f"scripts/flaky: {error}", file=sys.stderr)
         return 2
@@ -69,7 +67,8 @@ def main(arguments: Sequence[str]) -> int:
     partner = None
     if asked.busy:
         turns = busy_turns(selection, times, seed)
-        partner = None if asked.one_of_two else Partner(times, seed + times, selection.e2e, raw)
+        paths = [*selection.unit, *selection.e2e]
+        partner = None if asked.one_of_two else Partner(times, seed + times, paths, raw)
     else:
         loads = [loaded for loaded in (False, True) if not (asked.no_load if loaded else asked.load)]
         turns = turns_of(selection, times, seed, loads or [False, True])
@@ -89,8 +88,9 @@ def turns_of(selection: Selection, times: int, seed: int, loads: Sequence[bool])
 
 
 def busy_turns(selection: Selection, times: int, seed: int) -> list[Turn]:
-    """Return the passes of one of two that go on at once: all end-to-end tests that are named, together."""
-    return [Turn(" ".join(selection.e2e), number, seed + number, True, busy=True) for number in range(times)]
+    """Return the passes of one of two hunts that go on at once: all named tests of a kind together."""
+    kinds = [" ".join(paths) for paths in (selection.unit, selection.e2e) if paths]
+    return [Turn(kind, number, seed + number, True, busy=True) for number in range(times) for kind in kinds]
 
 
 def targets(selection: Selection) -> list[str]:
@@ -108,9 +108,10 @@ def parts(turn: Turn) -> list[list[str]]:
 
     One end-to-end file goes by itself, many go as in scripts/test. Unit tests are dealt out by the seed.
     """
-    if turn.busy:
-        return [[*turn.paths, *plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]]]
-    return [turn.paths] if turn.target.startswith(E2E) else shuffled_shards(turn.paths, turn.seed)
+    if not turn.target.startswith(E2E):
+        return shuffled_shards(turn.paths, turn.seed)
+    together = [*plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]] if turn.busy else []
+    return [[*turn.paths, *together]]
 
 
 class Hunt:
