@@ -21,6 +21,12 @@ def table() -> DataTable:
 
 
 @pytest.fixture
+def two_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of what ships, where it matters who is measured and not how well they do."""
+    monkeypatch.setattr(scenes, "ITERATIONS", 2)
+
+
+@pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
     """Two scenes of four nodes, where it does not matter which are run."""
     attacked = Scene("zero", (1,), 4, RING, DEFAULT)
@@ -29,6 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
     return found
 
 
+@pytest.mark.usefixtures("two_iterations")
 def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone(table: DataTable) -> None:
     steps: list[str] = []
     result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
@@ -54,6 +61,7 @@ def test_every_attack_of_the_simulator_is_in_the_table() -> None:
     assert {(a, 1, 4, "ring") for a in ATTACKS} < run
 
 
+@pytest.mark.usefixtures("two_iterations")
 def test_h16_an_eclipse_is_by_both_ring_neighbours_and_its_victim_is_held_against_itself_alone(
     table: DataTable,
 ) -> None:
