@@ -106,7 +106,7 @@ class Validator:
     def apply(self, number: int, flags: bytes, updates: dict[Key, Update]) -> None:
         """Make the block part of the state, and its commit hash the last one."""
         self.state.apply(updates)
-        if LIFECYCLE in {key.namespace for key in updates}:
+        if any(key.namespace == LIFECYCLE for key in updates):
             self.endorsements.forget()
         if number > 0:
             self.commit_hash = commit_hash(flags, updates, self.commit_hash)
