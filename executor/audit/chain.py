@@ -129,14 +129,14 @@ class Chain:
         if self._configuration is None or (self.resumed and self.height < self.resumed.marks.height):
             return seen
         identify = self._configuration.members.identify
-        for block in blocks:
-            for named, message, signature in _signatures(block, self._configuration):
-                try:
-                    identity = identify(named)
-                except UntrustedError:
-                    continue
-                identity.foresee(message, signature)
-                seen.add(identity)
+        # All are read before the first is checked, so that nothing but checks stands between two of them.
+        for named, message, signature in _signatures(blocks, self._configuration):
+            try:
+                identity = identify(named)
+            except UntrustedError:
+                continue
+            identity.foresee(message, signature)
+            seen.add(identity)
         return seen
 
     def _take(self, block: Block | MalformedError) -> Iterator[Committed]:
@@ -331,14 +331,15 @@ def _read(raw: bytes) -> Block | MalformedError:
         return error
 
 
-def _signatures(block: Block | MalformedError, configuration: Configuration) -> list[Signed]:
-    """Return what can be read of the signatures in a block: the orderers', creators' and endorsers'."""
+def _signatures(blocks: Sequence[Block | MalformedError], configuration: Configuration) -> list[Signed]:
+    """Return what can be read of the signatures in blocks: the orderers', creators' and endorsers'."""
     found: list[Signed] = []
-    if isinstance(block, MalformedError):
-        return found
-    with suppress(MalformedError):
-        found += block.signed(configuration)
-    for form in block.forms:
-        if isinstance(form, Form):
-            found += (form.created, *form.endorsed)
+    for block in blocks:
+        if isinstance(block, MalformedError):
+            continue
+        with suppress(MalformedError):
+            found += block.signed(configuration)
+        for form in block.forms:
+            if isinstance(form, Form):
+                found += (form.created, *form.endorsed)
     return found

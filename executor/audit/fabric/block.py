@@ -15,7 +15,7 @@ from executor.audit.fabric.messages import MalformedError, common, parse
 from executor.audit.fabric.policy import signers
 from executor.audit.fabric.view import View
 
-SIGNATURES, LAST_CONFIG, FLAGS, UNUSED, COMMIT_HASH, BEHIND = range(6)
+SIGNATURES, LAST_CONFIG, FLAGS, UNUSED, COMMIT_HASH = range(5)
 """The places of the block's metadata."""
 FIRST = (b"\n\2\n\0", b"", b"\0", b"", b"")
 """The metadata of a first block, which nobody signs: no configuration before it, and a valid transaction."""
@@ -99,9 +99,11 @@ class Block:
     @property
     def is_repeated(self) -> bool:
         """Whether what nobody signed repeats what was signed: the number of the configuration block."""
-        places = (LAST_CONFIG, UNUSED)
-        unsigned = tuple(self.metadata[place : place + 1] for place in places) + (self.metadata[BEHIND:],)
-        return unsigned == ((_repeated(self.last_config),), (b"",), ())
+        found = self.metadata
+        return len(found) == len(FIRST) and (found[LAST_CONFIG], found[UNUSED]) == (
+            _repeated(self.last_config),
+            b"",
+        )
 
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
