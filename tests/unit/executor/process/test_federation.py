@@ -146,9 +146,7 @@ def test_overrides_and_topology_changes() -> None:
     )
     step = made.specification.steps[0]
     assert step.parameters_of("node06").n_new == 5
-    assert (
-        step.parameters_of("node01") is step.parameters
-    )  # read once for all nodes that have none of their own
+    assert step.parameters_of("node01") is step.parameters
     assert options(made, "node06") == options(made) | {"min_leaf": 2, "threshold": "0.5"}
     assert made.specification.topology.at(1).kind is Kind.FULL
 
