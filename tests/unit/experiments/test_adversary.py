@@ -94,6 +94,27 @@ def test_processes_do_not_change_what_is_measured_and_what_was_kept_is_not_run_a
         ]
 
 
+def test_a_process_that_has_whole_stages_measures_the_same(table: DataTable, few: list[Scene]) -> None:
+    steps: list[str] = []
+    seeds: list[int] = []
+    one, two = (
+        run_adversary(
+            table,
+            1,
+            steps.append,
+            splits=(45, 46),
+            jobs=jobs,
+            after=lambda so_far: seeds.append(len(so_far.runs)),
+        )
+        for jobs in (1, 2)
+    )
+    assert seeds == [2, 2], "the page is written when all splits of a seed are there"
+    assert steps == 2 * [title for part in (45, 46) for title in [f"split {part}, seed 0"] * len(few)]
+    assert [values.tobytes() for run in one.runs.values() for values in run.values()] == [
+        values.tobytes() for run in two.runs.values() for values in run.values()
+    ]
+
+
 def test_old_figures_are_not_taken_for_others(table: DataTable, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene("zero", (5, 6), MANY, RING, DEFAULT)
     stage = Stage(table, 45, 0, [scene], made="made by this")
