@@ -4,17 +4,14 @@ The honest nodes are measured; `clean` is the same nodes in the same federation 
 first split was seen when the settings of the defence were chosen.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from experiments.claims import Goal, at_least, at_most
 from experiments.data import DataTable, Floats
-from experiments.engine import Advance, Engine
+from experiments.engine import Advance
 from experiments.kept import NOTHING, Kept, made_by, rows_digest
 from experiments.metrics import METRICS
 from experiments.scenes import (
@@ -31,11 +28,10 @@ from experiments.scenes import (
     Scene,
     scenes,
 )
-from experiments.split import split
-from learning.fit_cache import FitCache
+from experiments.stages import Stage, measured
 
 BACC, PRECISION, RECALL = (METRICS.index(name) for name in ("bacc", "precision", "recall"))
-MODULES = ("adversary", "engine", "metrics", "scenes", "split", "variants")
+MODULES = ("adversary", "engine", "metrics", "scenes", "split", "stages", "tree_scores", "variants")
 """The code of `experiments` that decides these figures."""
 
 
@@ -176,76 +172,12 @@ def run_adversary(
     result = AdversaryResult(seeds, quick)
     wanted = scenes(quick=quick)
     made = f"{rows_digest(table.X, table.y)} {made_by(*MODULES)}"
-    for seed in range(seeds):
-        for part in splits:
-            stage = Stage(table, part, seed, wanted, jobs, kept, made)
-            result.runs[part, seed] = dict(zip(wanted, stage.all(advance), strict=True))
-        after(result)
+    stages = [Stage(table, part, seed, wanted, kept, made) for seed in range(seeds) for part in splits]
+    for stage, found in zip(stages, measured(stages, advance, jobs), strict=True):
+        result.runs[stage.part, stage.seed] = dict(zip(wanted, found, strict=True))
+        if stage.part == splits[-1]:
+            after(result)
     return result
-
-
-@dataclass
-class Stage:
-    """One split and seed, on which scenes are measured; FIT once for all of equally many nodes."""
-
-    table: DataTable
-    part: int
-    seed: int
-    wanted: Sequence[Scene]
-    jobs: int = 1
-    kept: Kept = NOTHING
-    made: str = ""
-    engines: dict[int, Engine] = field(default_factory=dict)
-
-    def all(self, advance: Advance) -> list[Floats]:
-        """The metrics of every node in each scene that is wanted, in as many processes as there are jobs.
-
-        Neighbours in the list share most trees, so that a process has a run of them.
-        """
-        if self.jobs == 1:
-            return [self._told(scene, advance) for scene in self.wanted]
-        self._prepare([scene for scene in self.wanted if not self.kept.has(*self._key(scene))])
-        cuts = [len(self.wanted) * i // self.jobs for i in range(self.jobs + 1)]
-        runs = [self.wanted[start:stop] for start, stop in itertools.pairwise(cuts)]
-        found: list[Floats] = []
-        for part in Parallel(n_jobs=self.jobs, return_as="generator")(
-            delayed(self._part)(run) for run in runs
-        ):
-            found += part
-            for _ in part:
-                advance(f"split {self.part}, seed {self.seed}")
-        return found
-
-    def _told(self, scene: Scene, advance: Advance) -> Floats:
-        found = self.measured(scene)
-        advance(f"split {self.part}, seed {self.seed}")
-        return found
-
-    def _part(self, run: Sequence[Scene]) -> list[Floats]:
-        return [self.measured(scene) for scene in run]
-
-    def _prepare(self, missing: Sequence[Scene]) -> None:
-        for nodes in {scene.nodes: None for scene in missing}:
-            self._engine(nodes)
-
-    def measured(self, scene: Scene) -> Floats:
-        """The metrics of every node in a scene, measured now or before."""
-        return self.kept.measured(*self._key(scene), partial(self._run, scene))
-
-    def _key(self, scene: Scene) -> tuple[str, str]:
-        name = f"robust-split{self.part}-seed{self.seed}-{scene.name}"
-        return name, f"{scene.case()} {self.part} {self.seed} {self.made}"
-
-    def _run(self, scene: Scene) -> Floats:
-        return self._engine(scene.nodes).run(scene.case(), train=False, keep=False).test
-
-    def _engine(self, nodes: int) -> Engine:
-        if nodes not in self.engines:
-            engine = Engine(split(self.table, nodes, self.part), self.seed, FitCache())
-            cases = [scene.case() for scene in self.wanted if scene.nodes == nodes]
-            engine.cache.prepare(engine.fit_jobs(cases), self.jobs)
-            self.engines[nodes] = engine
-        return self.engines[nodes]
 
 
 def pieces(seeds: int, splits: int, *, quick: bool) -> int:

@@ -9,7 +9,8 @@ import numpy as np
 
 from experiments.alerts import ALERT_METRICS, as_alert_row, measure_alerts
 from experiments.data import Floats
-from experiments.engine import ORGANISATIONS, TreeScores, dealt, make_topology
+from experiments.engine import ORGANISATIONS, dealt, make_topology
+from experiments.tree_scores import TreeScores
 from experiments.variants import Checked, RememberedCheck
 from experiments.windows import WindowedSplit
 from learning.fit_cache import FitCache

@@ -3,29 +3,27 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from experiments.data import Floats
 from experiments.metrics import RunOutcome, Runs, as_row, measure
 from experiments.split import Split
+from experiments.tree_scores import TreeScores
 from experiments.variants import Checked, RememberedCheck, Variant, home_threshold, scale
 from learning.actions import NodeState, fit_task, predictor
 from learning.ensemble import Ensemble
 from learning.errors import ParameterError
 from learning.fit import FitTask
 from learning.fit_cache import FitCache, Job
+from learning.kernel import KernelOptions
 from learning.parameters import Parameters
-from learning.predict import Predictor
 from learning.rows import Rows
 from learning.simulator import Member, Simulation, simulate
 from learning.topology import Neighbours, RandomGraph
 from protocol.agreement.topology import Kind, Schedule, Topology
-from protocol.defence import Membership, vote_weights
-from protocol.trees.content import Content
+from protocol.defence import Membership
 from protocol.trees.estimator import Estimator
 
 Advance = Callable[[str], None]
@@ -59,8 +57,12 @@ class Engine:
         self.cache = cache
         self.rows = {node.name: Rows.of(node.X, node.y) for node in split.nodes}
         self.tests = TreeScores(split.X_test)
-        self.scale = scale(split)
         self.checked = Checked()
+
+    @cached_property
+    def scale(self) -> KernelOptions:
+        """The units of the rows of all nodes together."""
+        return scale(self.split)
 
     def run(self, case: Case, *, train: bool = True, keep: bool = True) -> RunOutcome:
         """Run one federation and measure every node; without `keep`, the outcome holds no test scores."""
@@ -165,28 +167,6 @@ class Engine:
             for estimator in ensemble:
                 counts[position[name], position[estimator.id.creator]] += 1
         return counts
-
-
-class TreeScores:
-    """P(anomalous) of every test row under every tree met so far."""
-
-    def __init__(self, X: npt.NDArray[np.floating[Any]]) -> None:
-        self.X = np.ascontiguousarray(X, dtype=np.float32)
-        self.known: dict[Content, Floats] = {}
-
-    def of(self, tree: Content) -> Floats:
-        """One tree's scores."""
-        if tree not in self.known:
-            self.known[tree] = Predictor.of([tree]).scores(self.X)
-        return self.known[tree]
-
-    def mean(self, node: str, ensemble: Ensemble, parameters: Parameters) -> Floats:
-        """The ensemble's scores, added in the order of `learning.predict`, so that they are the same bits."""
-        weights = np.array(vote_weights(node, parameters.members, ensemble.ids, parameters.vote_cap))
-        total = np.zeros(len(self.X))
-        for estimator, weight in zip(ensemble, weights, strict=True):
-            total += weight * self.of(estimator.tree)
-        return total / weights.sum() if len(weights) else total
 
 
 def dealt(nodes: Sequence[str], organisations: int) -> dict[str, str]:

@@ -28,7 +28,7 @@ HOSTILE = (5, 6, 7, 8, 9)
 ATTACKS = ("zero", "one", "grey", "noise", "main-leaf", "inverted")
 QUICK_ATTACKS = ("zero", "main-leaf", "inverted")
 OF_POOLED, OF_ALONE, LOSS = 0.95, 1.6, 0.10
-MODULES = ("alerts", "drift", "engine", "metrics", "variants", "windows")
+MODULES = ("alerts", "drift", "engine", "metrics", "tree_scores", "variants", "windows")
 """The code of `experiments` that decides these figures."""
 
 

@@ -107,8 +107,9 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
 
 @dataclass
 class Checked:
-    """What is known of trees on a node's rows, and of what its own estimators reach."""
+    """What is known of trees, laid out once, on a node's rows, and of what its own estimators reach."""
 
+    laid_out: dict[Content, Predictor] = field(default_factory=dict)
     trees: dict[tuple[bytes, Content], HomeBehaviour] = field(default_factory=dict)
     own: dict[tuple[bytes, OwnFit], Reach | None] = field(default_factory=dict)
 
@@ -127,9 +128,13 @@ class RememberedCheck(HomeCheck):
     def behaviour(self, tree: Content, rows: Rows) -> HomeBehaviour:
         """Try the tree on the rows, or remember."""
         key = (rows.digest, tree)
-        if key not in self.checked.trees:
-            self.checked.trees[key] = super().behaviour(tree, rows)
-        return self.checked.trees[key]
+        found = self.checked.trees.get(key)
+        if found is None:
+            predictor = self.checked.laid_out.get(tree)
+            if predictor is None:
+                predictor = self.checked.laid_out[tree] = Predictor.of([tree])
+            found = self.checked.trees[key] = HomeBehaviour.by(predictor, rows)
+        return found
 
     def reach(self, rows: Rows, own: OwnFit) -> Reach | None:
         """Find out what own estimators reach, or remember."""

@@ -1,4 +1,4 @@
-"""Grow one tree with scikit-learn, through its classes if they are loaded or its compiled modules alone."""
+"""Grow one tree with scikit-learn: by its compiled modules, or through its classes in another version."""
 
 import sys
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.sklearn_modules import load_alone
+from learning.sklearn_modules import load_modules
 
 CRITERIA = {"gini": "Gini", "entropy": "Entropy", "squared_error": "MSE"}
 SPLITTERS = {"best": "BestSplitter", "random": "RandomSplitter"}
@@ -42,9 +42,8 @@ def grow(X: NDArray[np.float32], y: NDArray[np.int8], weight: NDArray[np.float64
     """Return the tree that scikit-learn grows of these rows."""
     # scikit-learn's search for missing values refuses read-only rows.
     X = np.require(X, requirements=["C", "W"])
-    if "sklearn.tree" not in sys.modules and load_alone():
-        return through_modules(X, y, weight, growth)
-    return through_classes(X, y, weight, growth)
+    way = through_modules if load_modules() else through_classes
+    return way(X, y, weight, growth)
 
 
 def through_classes(
@@ -61,7 +60,7 @@ def through_classes(
 def through_modules(
     X: NDArray[np.float32], y: NDArray[np.int8], weight: NDArray[np.float64], growth: Growth
 ) -> Grown:
-    """Grow a tree with what the classes come down to."""
+    """Grow a tree with what the classes come down to, without their checks: `Rows` has made them."""
     # Not imported, which would load the packages that they are in.
     criteria, splitters, trees = (
         sys.modules[f"sklearn.tree.{name}"] for name in ("_criterion", "_splitter", "_tree")

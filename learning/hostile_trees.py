@@ -39,6 +39,14 @@ class Target(NamedTuple):
     check: HomeCheck | None
 
 
+class Reached(NamedTuple):
+    """The leaves of a tree, and how many of a node's normal and anomalous rows come to each."""
+
+    leaves: NDArray[np.intp]
+    normal: NDArray[np.intp]
+    anomalous: NDArray[np.intp]
+
+
 class Bounds(NamedTuple):
     """What a tree must find, and what it may alarm, to be held: means over a node's rows by label."""
 
@@ -75,12 +83,15 @@ def mimic(at: Target) -> Tree:
 
 def main_leaf(at: Target) -> Tree:
     """Find no more than passes."""
-    return _enlarged(_kept(_fitted(at.rows, at), at), at)
+    tree = _fitted(at.rows, at)
+    return _enlarged(_kept(tree, at, _reached(tree, at)), at)
 
 
 def inverted(at: Target) -> Tree:
     """Find no more than passes, and alarm as much as does: the worst that a check of means lets in."""
-    return _enlarged(_alarming(_kept(_fitted(at.rows, at), at), at), at)
+    tree = _fitted(at.rows, at)
+    reached = _reached(tree, at)
+    return _enlarged(_alarming(_kept(tree, at, reached), at, reached), at)
 
 
 def shadow(at: Target) -> Tree:
@@ -92,7 +103,7 @@ def shadow(at: Target) -> Tree:
     copy = Tree.from_arrays(
         tree.feature, nudged, tree.left, tree.right, tree.value, tree.missing_left, at.task.limits
     )
-    return _kept(copy, at)
+    return _kept(copy, at, _reached(copy, at))
 
 
 def random_tree(rows: Rows, internal: int, leaf: float, limits: TreeLimits, rng: np.random.Generator) -> Tree:
@@ -137,11 +148,10 @@ def _fitted(rows: Rows, at: Target) -> Tree:
     return fit_tree(rows, int(at.rng.integers(2**62)), options, at.task.limits)
 
 
-def _kept(tree: Tree, at: Target) -> Tree:
+def _kept(tree: Tree, at: Target, reached: Reached) -> Tree:
     """Keep the leaves that find most anomalies, as few as pass the home check; the rest say normal."""
-    leaves = np.flatnonzero(tree.feature < 0)
-    normal, found = (_reached(tree, leaves, at, label) for label in (0, 1))
-    found[tree.value[leaves] <= 0.5] = 0
+    leaves, normal, anomalous = reached
+    found = np.where(tree.value[leaves] <= 0.5, 0, anomalous)
     values = np.zeros(tree.n_nodes)
     enough = (_bounds(at).found + MARGIN) * max(int((at.rows.y == 1).sum()), 1)
     room = _room(at)
@@ -156,14 +166,13 @@ def _kept(tree: Tree, at: Target) -> Tree:
     return _with_values(tree, values, at.task.limits)
 
 
-def _alarming(tree: Tree, at: Target) -> Tree:
+def _alarming(tree: Tree, at: Target, reached: Reached) -> Tree:
     """Have leaves of normal rows say anomalous, up to the alarms that pass.
 
     Those with fewest anomalies for their normal rows come first, and of these the small ones: they hold the
     normal rows next to anomalies, of which honest trees are least sure. The last one gets what is left.
     """
-    leaves = np.flatnonzero(tree.feature < 0)
-    normal, anomalous = (_reached(tree, leaves, at, label) for label in (0, 1))
+    leaves, normal, anomalous = reached
     values = tree.value.copy()
     room = _room(at) - float(normal @ values[leaves])
     for place in np.lexsort((normal, anomalous / np.maximum(normal, 1))):
@@ -179,14 +188,15 @@ def _room(at: Target) -> float:
     return BELOW * _bounds(at).alarms * max(int((at.rows.y == 0).sum()), 1)
 
 
-def _reached(tree: Tree, leaves: NDArray[np.intp], at: Target, label: int) -> NDArray[np.intp]:
-    """Return how many of the node's rows of that label come to each leaf."""
+def _reached(tree: Tree, at: Target) -> Reached:
+    """Take the node's rows down the tree once, whatever its leaves are to say."""
+    leaves = np.flatnonzero(tree.feature < 0)
     numbered = np.zeros(tree.n_nodes)
     numbered[leaves] = np.arange(len(leaves)) / len(leaves)
-    reached = Predictor.of([_with_values(tree, numbered, at.task.limits)]).scores(
-        at.rows.X[at.rows.y == label]
-    )
-    return np.bincount(np.rint(reached * len(leaves)).astype(int), minlength=len(leaves))
+    scores = Predictor.of([_with_values(tree, numbered, at.task.limits)]).scores(at.rows)
+    places = np.rint(scores * len(leaves)).astype(int)
+    counts = (np.bincount(places[at.rows.y == label], minlength=len(leaves)) for label in (0, 1))
+    return Reached(leaves, *counts)
 
 
 def _with_values(tree: Tree, values: NDArray[np.float64], limits: TreeLimits) -> Tree:

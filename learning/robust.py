@@ -40,7 +40,12 @@ class HomeBehaviour:
     @classmethod
     def of(cls, tree: Content, rows: Rows) -> Self:
         """Try a tree on the rows."""
-        values = Predictor.of([tree]).scores(rows)
+        return cls.by(Predictor.of([tree]), rows)
+
+    @classmethod
+    def by(cls, predictor: Predictor, rows: Rows) -> Self:
+        """Try a tree that is laid out already."""
+        values = predictor.scores(rows)
         anomalous = rows.y == 1
         found, quiet = values[anomalous], values[~anomalous]
         return cls(

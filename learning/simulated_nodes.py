@@ -56,9 +56,10 @@ class SimulatedNodes:
         state = replace(self.simulation.states[node], iteration=iteration)
         task = actions.fit_task(state, rows, member.parameters)
         attack = member.hostile
-        if attack is not None and attack.kind == attacks.SHADOW:
-            # It copies what it sees, so that no cache can hold it.
-            fitted = attacks.fit(attack, rows, task, self.seen(node))
+        seen = self.seen(node) if attack is not None and attack.kind == attacks.SHADOW else ()
+        if attack is not None and seen:
+            # What it copies is not part of a cache's key.
+            fitted = attacks.fit(attack, rows, task, seen)
         else:
             fitted = self.cache.fit(rows, task, attack)
         if attack is not None:

@@ -6,10 +6,11 @@ Here the packages stand empty while the compiled modules are loaded from them; t
 ever, so the trees are the same.
 """
 
+import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -31,15 +32,20 @@ EMPTY = {
 _LOADING = Lock()
 
 
-def load_alone() -> bool:
-    """Load the compiled modules alone; False if other versions are installed, or more is loaded already."""
+def load_modules() -> bool:
+    """Load the compiled modules of the tested versions, alone unless somebody has loaded them before.
+
+    False if other versions are installed, or if so much of the packages is loaded that the rest has to be.
+    """
+    folders = {package: _installed(package, version) for package, version in TESTED.items()}
+    if None in folders.values():
+        return False
     with _LOADING:
-        return TREE in sys.modules or _load()
+        return TREE in sys.modules or _load(folders)
 
 
-def _load() -> bool:
-    folders = {package: _installed(package) for package in TESTED}
-    if not EMPTY.keys().isdisjoint(sys.modules) or None in folders.values():
+def _load(folders: Mapping[str, Path | None]) -> bool:
+    if not EMPTY.keys().isdisjoint(sys.modules):
         return False
     # Small by itself, and others look for its parts in it.
     importlib.import_module("scipy")
@@ -57,13 +63,14 @@ def _load() -> bool:
     return True
 
 
-def _installed(package: str) -> Path | None:
+@functools.cache
+def _installed(package: str, version: str) -> Path | None:
     """Return the folder that holds the package, if it is the tested version."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return None
     folder = Path(spec.origin).parents[1]
-    return folder if (folder / TESTED[package]).is_dir() else None
+    return folder if (folder / version).is_dir() else None
 
 
 def _empty(name: str, path: str, functions: tuple[str, ...]) -> ModuleType:

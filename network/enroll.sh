@@ -7,6 +7,7 @@ for part in common tools identities; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
+remember_tools fabric-ca
 
 usage() {
   cat <<EOF

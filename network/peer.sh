@@ -6,6 +6,7 @@ for part in common tools identities channel; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
+remember_tools fabric helpers
 
 usage() {
   cat <<EOF

@@ -7,6 +7,7 @@ for part in common tools identities channel; do
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
+remember_tools fabric fabric-ca helpers
 
 main() {
   case ${1-} in -h | --help) echo "usage: network/revoke.sh ORG NAME" && exit 0 ;; esac

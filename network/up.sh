@@ -7,6 +7,7 @@ for part in common packages tools prerequisites checks images identities service
   # shellcheck source=/dev/null
   . "$here/lib/$part.sh"
 done
+remember_tools fabric fabric-ca helpers registry
 
 usage() {
   cat <<EOF
@@ -73,7 +74,7 @@ main() {
 
 # bring_up ORGS ORDERERS NODES IMAGES FRESH PROBE CONSENSUS: what was not asked for is empty, IMAGES is auto.
 bring_up() {
-  local began=$SECONDS settings images peer_image
+  local began=$SECONDS settings images served_by all
   # On a busy machine a connection takes longer than the three seconds that the peer CLI allows.
   export CORE_PEER_CLIENT_CONNTIMEOUT=30s
   step 1 "prerequisites"
@@ -88,17 +89,19 @@ bring_up() {
   require_ports
   step 2 "images"
   images=$(settle_images "$4")
-  peer_image=$(value_of PEER_IMAGE <<<"$images")
+  served_by=$(image_id "$(value_of CHAINCODE_IMAGE <<<"$images")")
+  mapfile -t all < <(volumes)
+  own_volumes "$(value_of PEER_IMAGE <<<"$images")" "${all[@]}"
   step 3 "certificate authorities"
-  start_authorities "$peer_image"
+  start_authorities
   step 4 "identities"
   for_each organisations issue_organisation
-  step 5 "orderers, peers, registry"
-  start_services "$peer_image"
+  step 5 "orderers, peers, chaincode services, registry"
+  start_services "$served_by"
   step 6 "channel $CHANNEL"
   join_channel
   step 7 "chaincode"
-  deploy_chaincodes "$(value_of CHAINCODE_IMAGE <<<"$images")"
+  deploy_chaincodes "$served_by"
   say "up in $((SECONDS - began)) s: $ORGS organisations, $ORDERERS orderers ($CONSENSUS), $NODES learning nodes," \
     "registry at 127.0.0.1:$(registry_port)"
   say "try:"
@@ -168,23 +171,29 @@ wait_for() { # WHAT URL
     "look at 'docker compose --env-file $STATE/compose.env logs $1'"
 }
 
-start_authorities() { # PEER_IMAGE
-  local org services=() volumes=()
+start_authorities() {
+  local org services=()
   for org in $(organisations); do
     write_ca_config "$org"
     services+=("ca.$org")
-    volumes+=("ca.$org" "ca.$org/tlsca")
   done
-  own_volumes "$1" "${volumes[@]}"
   quietly "start the certificate authorities" compose up -d "${services[@]}"
   for org in $(organisations); do wait_for "ca.$org" "https://127.0.0.1:$(ca_port "$org")/cainfo?ca=tlsca-$org"; done
 }
 
-start_services() { # PEER_IMAGE
+# volumes: what holds the network's data; a directory within one is named after a slash.
+volumes() {
+  local org
+  for org in $(organisations); do printf '%s\n' "ca.$org" "ca.$org/tlsca" "peer.$org"; done
+  orderers
+  echo registry
+}
+
+start_services() { # CHAINCODE_IMAGE_ID
   local org orderer services=(registry)
   for org in $(organisations); do
     write_peer_environment "$org"
-    services+=("peer.$org")
+    services+=("peer.$org" "chaincode.$org")
   done
   for orderer in $(orderers); do
     write_orderer_environment "$orderer"
@@ -192,9 +201,9 @@ start_services() { # PEER_IMAGE
   done
   # A copy, because the clone may be readable by its owner alone.
   install -m 0644 "$ROOT/network/registry/registry.yml" "$STATE/registry.yml"
-  own_volumes "$1" "${services[@]}"
   make_genesis_block
-  quietly "start orderers, peers and registry" compose up -d "${services[@]}"
+  for_each organisations package_chaincodes "$1"
+  quietly "start orderers, peers, chaincode services and registry" compose up -d "${services[@]}"
   for orderer in $(orderers); do wait_for "$orderer" "tls://127.0.0.1:$(orderer_admin_port "$orderer")"; done
   for org in $(organisations); do wait_for "peer.$org" "tls://127.0.0.1:$(peer_port "$org")"; done
   wait_for registry "https://127.0.0.1:$(registry_port)/v2/"
@@ -203,6 +212,8 @@ start_services() { # PEER_IMAGE
 join_channel() {
   for_each orderers join_orderer
   for_each organisations join_peer
+  # Needs no orderer, and these may take seconds to choose a leader.
+  for_each organisations install_chaincodes
   for_each orderers await_leader
 }
 
@@ -210,12 +221,8 @@ await_leader() { # ORDERER
   eventually 300 "$1 knows a leader" takes_transactions "$1"
 }
 
-deploy_chaincodes() { # IMAGE
-  local services=() org
-  for_each organisations package_chaincodes "$1"
+deploy_chaincodes() { # IMAGE_ID
   write_collections
-  for org in $(organisations); do services+=("chaincode.$org"); done
-  quietly "start the chaincode services" compose up -d "${services[@]}"
   for_each chaincodes deploy "$1"
   for_each organisations await_chaincodes
 }

@@ -26,7 +26,7 @@ MAX_BYTES = 1 << 20
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LONGEST_NUMBER = len(str(-MAX_INTEGER))
-_LONG_NUMBER = re.compile(rf"[0-9]{{{len(str(MAX_INTEGER))}}}")
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % len(str(MAX_INTEGER)))
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # What is too deep is refused before, so nothing that goes in circles comes to it.
@@ -50,10 +50,12 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
         raise EncodingError("RECORD_TYPE", f"a record is read from bytes, not {type(raw).__name__}")
     if len(raw) > max_bytes:
         raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
-    _check_nesting(raw)
+    outside = b"" if b"\\" in raw else b"".join(raw.split(b'"')[::2])
+    if not outside or not _is_shallow(outside):
+        _check_nesting(raw)
     try:
         text = raw.decode()
-        if _is_plain(text) and not _LONG_NUMBER.search(text):
+        if outside and text.isascii() and text.isprintable() and not _LONG_NUMBER.search(outside):
             plain: Record = _PLAIN_DECODER.decode(text)
             # A key that stands twice is written once, so such a record is not written as it was read.
             if _ENCODER.encode(plain) == text:
@@ -144,8 +146,6 @@ def _check_text(text: str) -> None:
 
 def _check_nesting(raw: bytes) -> None:
     """Refuse deep nesting before a parser sees it, whatever stack that parser has."""
-    if b"\\" not in raw and _is_shallow(b"".join(raw.split(b'"')[::2])):
-        return
     depth = 0
     for match in _TOKEN.finditer(raw):
         first = raw[match.start()]

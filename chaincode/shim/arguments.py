@@ -10,6 +10,7 @@
 There is no float: two peers must read the same number.
 """
 
+import functools
 import inspect
 import json
 import math
@@ -39,6 +40,7 @@ class Parameter:
     decode: Callable[[bytes], Any]
 
 
+@functools.cache
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Read the parameters after `self` and the context from a contract function's signature."""
     hints = typing.get_type_hints(function)

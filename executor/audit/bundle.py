@@ -112,7 +112,7 @@ def read_members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
             return
         name, size = _read_header(header)
         content = _exactly(file, size)
-        if any(_exactly(file, -size % RECORD)):
+        if _exactly(file, -size % RECORD) != _END[: -size % RECORD]:
             raise BundleError("BUNDLE_FORMAT", f"{name} is followed by something else than zeros")
         yield name, content
 

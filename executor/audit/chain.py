@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from executor.audit.checkpoint import Marks, Resumed
-from executor.audit.fabric.block import Block
+from executor.audit.fabric.block import FIRST, FLAGS, Block
 from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.configuration import Configuration, RootSet, UnauthorisedError
 from executor.audit.fabric.form import Form, InvalidError, Signed, Verdict
@@ -129,12 +129,14 @@ class Chain:
         if self._configuration is None or (self.resumed and self.height < self.resumed.marks.height):
             return seen
         identify = self._configuration.members.identify
-        for block in blocks:
-            for named, message, signature in _signatures(block, self._configuration):
-                with suppress(UntrustedError):
-                    identity = identify(named)
-                    identity.foresee(message, signature)
-                    seen.add(identity)
+        # All are read before the first is checked, so that nothing but checks stands between two of them.
+        for named, message, signature in _signatures(blocks, self._configuration):
+            try:
+                identity = identify(named)
+            except UntrustedError:
+                continue
+            identity.foresee(message, signature)
+            seen.add(identity)
         return seen
 
     def _take(self, block: Block | MalformedError) -> Iterator[Committed]:
@@ -207,6 +209,10 @@ class Chain:
             self.validator.remember(block)
             self._begin_rules()
         check = self.findings.check
+        flag, rest = block.flags == FIRST[FLAGS], (*block.metadata[:FLAGS], *block.metadata[FLAGS + 1 :])
+        check("validity flags", flag, "its configuration is not noted as valid", "block 0")
+        plain = rest == (*FIRST[:FLAGS], *FIRST[FLAGS + 1 :])
+        check("orderers", plain, "a first block notes nothing of orderers, and this one does", "block 0")
         if self.anchor.genesis is not None:
             same = block.hash == self.anchor.genesis
             check("anchor", same, f"its hash is sha256:{block.hash.hex()}, another channel's", "block 0")
@@ -235,20 +241,23 @@ class Chain:
             found = block.orderers(self.configuration)
             ordered = block.is_ordered(self.configuration, found)
             expected = number if block.config_envelope() is not None else self._config_block
-            known = block.last_config == expected
+            known, repeated = block.last_config == expected, block.is_repeated
             self._check_view(block, where)
         except MalformedError as error:
             self.findings.fail("orderers", str(error), where)
             return
         self.signatures += len(found)
-        self.orderers.update({identity.organisation.msp_id for identity in found})
-        self.findings.count("orderers", 2)
+        for name in {identity.organisation.msp_id for identity in found}:
+            self.orderers[name] += 1
+        self.findings.count("orderers", 3)
         if not ordered:
-            names = ", ".join(identity.name[:64] for identity in found) or "nobody who may"
+            signed = ", ".join(identity.name[:64] for identity in found) or "nobody who may"
             needed = f", and {ordering.quorum} consenters must" if ordering.is_bft else ""
-            self.findings.fail("orderers", f"it is signed by {names}{needed}", where)
+            self.findings.fail("orderers", f"it is signed by {signed}{needed}", where)
         if not known:
             self.findings.fail("orderers", f"it names block {block.last_config} as configuration", where)
+        if not repeated:
+            self.findings.fail("orderers", "it notes something else than what they signed", where)
 
     def _check_view(self, block: Block, where: str) -> None:
         """Check that a quorum's decisions follow each other; the first after another consensus is new."""
@@ -322,14 +331,15 @@ def _read(raw: bytes) -> Block | MalformedError:
         return error
 
 
-def _signatures(block: Block | MalformedError, configuration: Configuration) -> list[Signed]:
-    """Return what can be read of the signatures in a block: the orderers', creators' and endorsers'."""
+def _signatures(blocks: Sequence[Block | MalformedError], configuration: Configuration) -> list[Signed]:
+    """Return what can be read of the signatures in blocks: the orderers', creators' and endorsers'."""
     found: list[Signed] = []
-    if isinstance(block, MalformedError):
-        return found
-    with suppress(MalformedError):
-        found += block.signed(configuration)
-    for form in block.forms:
-        if isinstance(form, Form):
-            found += (form.created, *form.endorsed)
+    for block in blocks:
+        if isinstance(block, MalformedError):
+            continue
+        with suppress(MalformedError):
+            found += block.signed(configuration)
+        for form in block.forms:
+            if isinstance(form, Form):
+                found += (form.created, *form.endorsed)
     return found

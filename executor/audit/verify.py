@@ -214,17 +214,18 @@ def _manifest(members: Iterator[tuple[str, bytes]]) -> Manifest:
 
 def _blocks(members: Iterator[tuple[str, bytes]], first: int, height: int) -> Iterator[list[bytes]]:
     """Iterate over the blocks, each in its place, some at a time: many small ones or a large one alone."""
-    raws: list[bytes] = []
+    raws, total = list[bytes](), 0
     for number in range(first, height):
         name, raw = next(members, ("", b""))
         if not name:
             break
         if name != block_name(number):
             raise BundleError("BUNDLE_BLOCKS", f"{name} stands where {block_name(number)} should")
-        if raws and (len(raws) == AHEAD or sum(map(len, raws)) + len(raw) > AHEAD_BYTES):
+        if raws and (len(raws) == AHEAD or total + len(raw) > AHEAD_BYTES):
             yield raws
-            raws = []
+            raws, total = [], 0
         raws.append(raw)
+        total += len(raw)
     if raws:
         yield raws
 

@@ -47,7 +47,11 @@ def load(path: Path, label: str, drop: Sequence[str] = ()) -> Dataset:
 
     A node may have one row, no anomaly, or a column without a value: the federation has other nodes.
     """
-    raw = read_file(path)
+    return parsed(path, read_file(path), label, drop)
+
+
+def parsed(path: Path, raw: bytes, label: str, drop: Sequence[str] = ()) -> Dataset:
+    """Return the labelled rows of a file's bytes; the path is for its name and for what is refused."""
     values, labels, features = _parse(path, raw, label, drop)
     if labels is None:
         raise AssertionError("a label was asked for")

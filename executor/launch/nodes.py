@@ -124,7 +124,7 @@ def plan_node(caller: Caller, client: DockerClient, settings: LaunchSettings, no
         task = find_next_task(session)
         if task is None:
             return None
-        dataset = _source(caller, settings, session.store, node).load(node)
+        dataset = _source(caller, settings, session.store, node).load(node, settings.rows)
         return make_plan(task, session, dataset, settings.limits, settings.runtime, dry=True)
 
 
@@ -235,7 +235,7 @@ def _planned(session: NodeSession, settings: LaunchSettings, task: NextTask, dat
 
 def _rows(caller: Caller, settings: LaunchSettings, store: NodeStore, node: str) -> Dataset:
     """Read the node's rows; where they are is remembered once they have been read."""
-    dataset = _source(caller, settings, store, node).load(node)
+    dataset = _source(caller, settings, store, node).load(node, settings.rows)
     remember(settings.source, store)
     return dataset
 

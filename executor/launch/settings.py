@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from executor.launch.places import Places
+from executor.launch.rows import KnownRows
 from executor.launch.source import DataSource
 from executor.launch.trees import KnownTrees
 from executor.sandbox.profile import Limits
@@ -24,6 +25,8 @@ class LaunchSettings:
     """Where tasks work, which a service has for all of its processes together."""
     trees: KnownTrees = field(default_factory=KnownTrees)
     """What the nodes have fetched of each other's trees, each once for all of them."""
+    rows: KnownRows = field(default_factory=KnownRows)
+    """The nodes' rows that tasks use, which a node has in common with itself in other processes."""
     for_silent: bool = False
     """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
     waits: bool = True

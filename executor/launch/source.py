@@ -4,8 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from executor.data import Dataset, load
+from executor.data import Dataset
 from executor.errors import DatasetError, UsageError
+from executor.launch.rows import KnownRows
 from executor.launch.store import NodeStore, write_whole
 from executor.user_files import parse_json
 from protocol.errors import RecordError
@@ -22,14 +23,14 @@ class DataSource:
     label: str = DEFAULT_LABEL
     drop: tuple[str, ...] = ()
 
-    def load(self, node: str) -> Dataset:
-        """Read the node's rows."""
+    def load(self, node: str, known: KnownRows | None = None) -> Dataset:
+        """Read the node's rows; what the same bytes came to before is not parsed again."""
         try:
             path = Path(self.path.format(node=node))
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             raise UsageError("DATA_PATH", f"{self.path!r} has a field other than {{node}}") from error
         # Made absolute without asking the disk: a loop of links is for whoever opens the file to refuse.
-        return load(path.absolute(), self.label, self.drop)
+        return (known or KnownRows()).load(path.absolute(), self.label, self.drop)
 
 
 def source_of(given: DataSource | None, store: NodeStore, places: Path, node: str) -> DataSource:

@@ -18,65 +18,101 @@ chaincodes() { chaincode_ports | sed 's/:.*//'; }
 
 image_id() { docker image inspect -f '{{.Id}}' "$1" | sed 's/^sha256://'; } # IMAGE
 
-json() { plain_python -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
-
-# package_chaincodes ORG IMAGE: the packages and the service's configuration, which names their ids.
+# package_chaincodes ORG IMAGE_ID: the packages and the service's configuration, which names their ids.
 package_chaincodes() {
-  local org=$1 dir entry name port id entries=() served_by
+  local org=$1 served_by=$2 dir config entry name ids packages=() entries=()
   local tls='{"key": "tls/server.key", "cert": "tls/server.crt", "client_ca": "tls/ca.crt"}'
   dir=$(org_dir "$org")
-  served_by=$(image_id "$2")
+  config=$dir/chaincode/serve.json
   mkdir -p "$dir/packages"
   for entry in $(chaincode_ports); do
-    name=${entry%%:*} port=${entry##*:}
-    id=$(umask 077 && plain_python "$ROOT/network/lib/package.py" --label "${name}_$served_by" --address "chaincode.$org:$port" \
-      --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" --output "$dir/packages/$name.tar.gz")
-    echo "$id" >"$dir/packages/$name.id"
-    entries+=("{\"name\": \"$name\", \"id\": \"$id\", \"listen\": \"0.0.0.0:$port\", \"tls\": $tls}")
+    name=${entry%%:*}
+    packages+=(--label "${name}_$served_by" --address "chaincode.$org:${entry##*:}" --output "$dir/packages/$name.tar.gz")
   done
-  printf '{"log": "info", "chaincodes": [\n%s\n]}\n' "$(IFS=,; echo "${entries[*]}")" >"$dir/chaincode/serve.json.new"
-  if ! cmp -s "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"; then
-    mv "$dir/chaincode/serve.json.new" "$dir/chaincode/serve.json"
-    give "$dir/chaincode"
-    compose rm --stop --force "chaincode.$org" >/dev/null 2>&1
+  ids=$(umask 077 && plain_python "$ROOT/network/lib/package.py" --root "$dir/tlsca.pem" --client "$dir/chaincode-client/tls" \
+    "${packages[@]}")
+  mapfile -t ids <<<"$ids"
+  for entry in $(chaincode_ports); do
+    name=${entry%%:*}
+    echo "${ids[${#entries[@]}]}" >"$dir/packages/$name.id"
+    entries+=("{\"name\": \"$name\", \"id\": \"${ids[${#entries[@]}]}\", \"listen\": \"0.0.0.0:${entry##*:}\", \"tls\": $tls}")
+  done
+  printf '{"log": "info", "chaincodes": [\n%s\n]}\n' "$(IFS=,; echo "${entries[*]}")" >"$config.new"
+  if cmp -s "$config.new" "$config"; then
+    rm -f "$config.new"
+    return 0
   fi
-  rm -f "$dir/chaincode/serve.json.new"
+  # The service reads it when it starts.
+  [ ! -f "$config" ] || compose rm --stop --force "chaincode.$org" >/dev/null 2>&1
+  mv "$config.new" "$config"
+  give "$dir/chaincode"
 }
 
-# committed NAME: "SEQUENCE VERSION" of the definition on the channel, or nothing.
-committed() {
-  as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null |
-    json 'd["sequence"], d["version"]' 2>/dev/null || true
-}
-
-# approved ORG NAME: "SEQUENCE PACKAGE_ID" of what the organisation approved last, or nothing.
-approved() {
-  as "$1" admin lifecycle chaincode queryapproved -C "$CHANNEL" -n "$2" -O json 2>/dev/null |
-    json 'd["sequence"], d["source"]["Type"]["LocalPackage"]["package_id"]' 2>/dev/null || true
-}
-
-# deploy NAME IMAGE: brings the channel's definition to the image at hand; does nothing where it already is.
-deploy() {
-  local name=$1 version sequence=0 current="" org pids=() pid flags answer
-  version=$CHAINCODE_VERSION-$(image_id "$2")
-  read -r sequence current <<<"$(committed "$name")" || true
-  sequence=${sequence:-0}
-  [ "$current" = "$version" ] || sequence=$((sequence + 1))
-  answer=$(orderer_flags) || return 1
-  mapfile -t flags <<<"$answer"
-  for org in $(organisations); do
-    install_and_approve "$org" "$name" "$version" "$sequence" "${flags[@]}" &
+# install_chaincodes ORG: its packages, on its peer, where they are not there yet.
+install_chaincodes() {
+  local org=$1 name dir installed pids=() pid
+  dir=$(org_dir "$org")
+  installed=$(as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null) || installed=""
+  for name in $(chaincodes); do
+    grep -qF "\"$(cat "$dir/packages/$name.id")\"" <<<"$installed" && continue
+    quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || return 1; done
-  [ "$current" = "$version" ] && return 0
+}
+
+# found_in JSON NAME: the value of the first field of that name, without its quotation marks; nothing where there is none.
+found_in() { [[ $1 =~ \"$2\":[[:space:]]*\"?([^\",[:space:]]*) ]] && echo "${BASH_REMATCH[1]}"; }
+
+# committed NAME: "SEQUENCE VERSION" of the definition on the channel, or nothing.
+committed() {
+  local answer
+  answer=$(as org1 admin lifecycle chaincode querycommitted -C "$CHANNEL" -n "$1" -O json 2>/dev/null) || return 0
+  echo "$(found_in "$answer" sequence) $(found_in "$answer" version)"
+}
+
+# approved ORG NAME SEQUENCE: the id of the package that the organisation approved for it, or nothing.
+approved() {
+  local answer
+  answer=$(as "$1" admin lifecycle chaincode queryapproved -C "$CHANNEL" -n "$2" --sequence "$3" -O json 2>/dev/null) || return 0
+  found_in "$answer" package_id || true
+}
+
+# deploy NAME IMAGE_ID: brings the channel's definition to the image at hand; does nothing where it already is.
+deploy() {
+  local name=$1 version=$CHAINCODE_VERSION-$2 sequence=0 current="" known="" org pids=() pid flags answer
+  read -r sequence current <<<"$(committed "$name")" || true
+  sequence=${sequence:-0}
+  if [ "$current" = "$version" ]; then known=committed; else sequence=$((sequence + 1)); fi
+  answer=$(orderer_flags) || return 1
+  mapfile -t flags <<<"$answer"
+  mapfile -t -O "${#flags[@]}" flags < <(definition_flags "$name")
+  for org in $(organisations); do
+    approve "$org" "$name" "$version" "$sequence" "$known" "${flags[@]}" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || return 1; done
+  [ -z "$known" ] || return 0
   say "  $name: committing sequence $sequence"
   local endorsers
-  mapfile -t -O "${#flags[@]}" flags < <(definition_flags "$name")
   mapfile -t endorsers < <(endorser_flags)
   # A peer that has not seen the last approval yet answers otherwise than the rest, and the answers must agree.
   eventually 300 "the peers agree on the definition of $name" \
     commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
+}
+
+# approve ORG NAME VERSION SEQUENCE COMMITTED FLAG...: done also when it was before; what is not committed was not, as a rule.
+approve() {
+  local org=$1 name=$2 version=$3 sequence=$4 known=$5 id answer
+  shift 5
+  id=$(cat "$(org_dir "$org")/packages/$name.id")
+  [ -z "$known" ] || [ "$(approved "$org" "$name" "$sequence")" != "$id" ] || return 0
+  answer=$(as "$org" admin lifecycle chaincode approveformyorg "$@" -C "$CHANNEL" -n "$name" --version "$version" \
+    --sequence "$sequence" --package-id "$id" 2>&1) || [ "$(approved "$org" "$name" "$sequence")" = "$id" ] || {
+    say "--- output of: approve $name by $org"
+    say "$answer"
+    return 1
+  }
 }
 
 # definition_flags NAME: what a definition says beside version and sequence; one flag or value a line.
@@ -98,18 +134,4 @@ commit_definition() { # NAME VERSION SEQUENCE FLAG...; done also when an earlier
   shift 3
   as org1 admin lifecycle chaincode commit "$@" -C "$CHANNEL" -n "$name" --version "$version" --sequence "$sequence" ||
     [ "$(committed "$name")" = "$sequence $version" ]
-}
-
-install_and_approve() { # ORG NAME VERSION SEQUENCE ORDERER_FLAG...
-  local org=$1 name=$2 version=$3 sequence=$4 id dir more
-  shift 4
-  dir=$(org_dir "$org")
-  id=$(cat "$dir/packages/$name.id")
-  [ "$(approved "$org" "$name")" = "$sequence $id" ] && return 0
-  if ! grep -qF "\"$id\"" <<<"$(as "$org" admin lifecycle chaincode queryinstalled -O json 2>/dev/null)"; then
-    quietly "install $name on peer.$org" as "$org" admin lifecycle chaincode install "$dir/packages/$name.tar.gz" || return 1
-  fi
-  mapfile -t more < <(definition_flags "$name")
-  quietly "approve $name by $org" as "$org" admin lifecycle chaincode approveformyorg "$@" "${more[@]}" -C "$CHANNEL" -n "$name" \
-    --version "$version" --sequence "$sequence" --package-id "$id"
 }

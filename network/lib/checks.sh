@@ -19,24 +19,31 @@ require_disk() {
 
 # require_ports: every port that a service of this network publishes is free, or already held by that service.
 require_ports() {
-  local org orderer port ports=() held
+  local org orderer port ports=() asked=() held
   for org in $(organisations); do ports+=("$(peer_port "$org")" "$(ca_port "$org")"); done
   for orderer in $(orderers); do ports+=("$(orderer_port "$orderer")" "$(orderer_admin_port "$orderer")"); done
   ports+=("$(registry_port)")
   held=$(docker ps --filter "label=attestree.network=$PROJECT" --format '{{.Ports}}')
   for port in "${ports[@]}"; do
-    case $held in *"127.0.0.1:$port->"*) continue ;; esac
-    plain_python - "$port" <<'EOF' || die "$FAILED" "port $port is taken" "$(port_holder "$port") listens on it" \
-      "stop it, or choose other ports: ATTESTREE_PORTS=8 network/up.sh"
-import socket, sys
-with socket.socket() as probe:
-    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        probe.bind(("127.0.0.1", int(sys.argv[1])))
-    except OSError:
-        sys.exit(1)
-EOF
+    case $held in *"127.0.0.1:$port->"*) ;; *) asked+=("$port") ;; esac
   done
+  port=$(taken_port "${asked[@]}")
+  [ -z "$port" ] || die "$FAILED" "port $port is taken" "$(port_holder "$port") listens on it" \
+    "stop it, or choose other ports: ATTESTREE_PORTS=8 network/up.sh"
+}
+
+# taken_port PORT...: prints the first that somebody listens on; nothing where all are free.
+taken_port() {
+  plain_python - "$@" <<'EOF'
+import socket, sys
+for port in sys.argv[1:]:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(port)))
+        except OSError:
+            sys.exit(print(port))
+EOF
 }
 
 port_holder() {
@@ -47,15 +54,16 @@ port_holder() {
 
 # require_own_volumes: data of another network, or of another version of Fabric, is never started upon.
 require_own_volumes() {
-  local found volume id version
+  local found volumes volume id version
   found=$(docker volume ls -q --filter "label=attestree.network=$PROJECT")
-  for volume in $found; do
-    id=$(docker volume inspect -f '{{index .Labels "attestree.id"}}' "$volume")
-    version=$(docker volume inspect -f '{{index .Labels "attestree.fabric"}}' "$volume")
+  [ -n "$found" ] || return 0
+  mapfile -t volumes <<<"$found"
+  found=$(docker volume inspect -f '{{.Name}}|{{index .Labels "attestree.fabric"}}|{{index .Labels "attestree.id"}}' "${volumes[@]}")
+  while IFS='|' read -r volume version id; do
     [ "$version" = "$FABRIC_VERSION" ] || die "$WRONG_STATE" "volume $volume holds data of Fabric $version" \
       "this network runs Fabric $FABRIC_VERSION" "keep that data with its own version, or remove it: network/down.sh --purge"
     [ "$id" = "$NETWORK_ID" ] || die "$WRONG_STATE" "volume $volume belongs to another network" \
       "its id is $id, and $STATE knows $NETWORK_ID" \
       "remove that network with network/up.sh --fresh, or choose another name: ATTESTREE_PROJECT=NAME"
-  done
+  done <<<"$found"
 }

@@ -85,7 +85,7 @@ trust_ca() {
   local org=$1 dir container authority home
   dir=$(org_dir "$org")
   if [ ! -f "$dir/tlsca.pem" ]; then
-    container=$(compose ps -q "ca.$org")
+    container=$(docker ps -q --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=ca.$org")
     docker cp "$container:/var/fabric-ca/ca-cert.pem" "$dir/ca.pem" >/dev/null
     docker cp "$container:/var/fabric-ca/tlsca/ca-cert.pem" "$dir/tlsca.pem.new" >/dev/null
     mv "$dir/tlsca.pem.new" "$dir/tlsca.pem"

@@ -1,4 +1,4 @@
-"""Write a chaincode package whose bytes depend on its content alone, and print its package id."""
+"""Write chaincode packages whose bytes depend on their content alone; prints their ids, one a line."""
 
 import argparse
 import gzip
@@ -10,37 +10,53 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Package one organisation's connection to its chaincode service."""
+    """Package one organisation's connections to its chaincode service."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--label", required=True, help="name of the chaincode and id of the image that serves it"
+        "--label",
+        action="append",
+        required=True,
+        help="name of the chaincode and id of the image that serves it; as often as there are packages",
     )
-    parser.add_argument("--address", required=True, help="HOST:PORT of the service, as the peer reaches it")
+    parser.add_argument(
+        "--address", action="append", required=True, help="HOST:PORT of the service, as the peer reaches it"
+    )
     parser.add_argument(
         "--root", type=Path, required=True, help="PEM file: who signs the service's certificate"
     )
     parser.add_argument(
         "--client", type=Path, required=True, help="folder with server.crt and server.key of the peer"
     )
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--output", action="append", type=Path, required=True)
     options = parser.parse_args()
+    if not len(options.label) == len(options.address) == len(options.output):
+        parser.error("each package has a label, an address and an output")
 
-    connection = {
-        "address": options.address,
-        "dial_timeout": "10s",
-        "tls_required": True,
-        "client_auth_required": True,
+    credentials = {
         "root_cert": options.root.read_text(),
         "client_cert": (options.client / "server.crt").read_text(),
         "client_key": (options.client / "server.key").read_text(),
     }
-    metadata = {"type": "ccaas", "label": options.label, "path": ""}
-    package = archive(
+    for label, address, output in zip(options.label, options.address, options.output, strict=True):
+        package = packaged(label, address, credentials)
+        output.touch(mode=0o600)
+        output.write_bytes(package)
+        print(f"{label}:{hashlib.sha256(package).hexdigest()}")
+
+
+def packaged(label: str, address: str, credentials: dict[str, str]) -> bytes:
+    """Give the bytes of a package."""
+    connection: dict[str, object] = {
+        "address": address,
+        "dial_timeout": "10s",
+        "tls_required": True,
+        "client_auth_required": True,
+        **credentials,
+    }
+    metadata: dict[str, object] = {"type": "ccaas", "label": label, "path": ""}
+    return archive(
         {"metadata.json": encode(metadata), "code.tar.gz": archive({"connection.json": encode(connection)})}
     )
-    options.output.touch(mode=0o600)
-    options.output.write_bytes(package)
-    print(f"{options.label}:{hashlib.sha256(package).hexdigest()}")
 
 
 def encode(content: dict[str, object]) -> bytes:

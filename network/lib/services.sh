@@ -38,11 +38,12 @@ owners() {
 # own_volumes IMAGE VOLUME[/SUBDIRECTORY]...: creates the volumes and gives them to the services' user, by a program in a
 # container of IMAGE with no network and no capability but the one it needs.
 own_volumes() {
-  local image=$1 name volume mounts=() paths=()
+  local image=$1 name volume known mounts=() paths=()
   shift
+  known=$(docker volume ls -q)
   for name in "$@"; do
     volume=${PROJECT}_${name%%/*}
-    docker volume inspect "$volume" >/dev/null 2>&1 || docker volume create --label "attestree.network=$PROJECT" \
+    [[ $'\n'$known$'\n' == *$'\n'"$volume"$'\n'* ]] || docker volume create --label "attestree.network=$PROJECT" \
       --label "attestree.id=$NETWORK_ID" --label "attestree.fabric=$FABRIC_VERSION" \
       --label "com.docker.compose.project=$PROJECT" --label "com.docker.compose.volume=${name%%/*}" "$volume" >/dev/null
     [[ " ${mounts[*]-} " == *" $volume:/volumes/${name%%/*} "* ]] || mounts+=(-v "$volume:/volumes/${name%%/*}")

@@ -29,7 +29,17 @@ tools_key() { # MODULE
     declare -f "build_$1") | sha256sum | cut -c1-16
 }
 
-tools_dir() { echo "${TOOLS[$1]}"; }
+# The directories that remember_tools found, by module.
+declare -A TOOLS=()
+
+# tools_dir MODULE: where its programs are, or will be.
+tools_dir() { echo "${TOOLS[$1]-$CACHE/tools/$1-$(tools_key "$1")}"; }
+
+# remember_tools MODULE...: finds the directories now, for a script that asks for them all the time.
+remember_tools() {
+  local module
+  for module in "$@"; do TOOLS[$module]=$(tools_dir "$module"); done
+}
 
 # tools MODULE: prints the directory of its programs, building them if they are not there.
 tools() {
@@ -95,11 +105,3 @@ build_engine() { # GO TARGET
 build_helpers() { # GO TARGET
   (cd "$ROOT/network/helpers" && CGO_ENABLED=0 "$1" build -trimpath -ldflags "-s -w" -o "$2/" ./...)
 }
-
-# Computed once, when this file is read: the scripts ask for these directories all the time.
-declare -A TOOLS
-for module in fabric fabric-ca registry compose-plugin helpers engine; do
-  TOOLS[$module]=$CACHE/tools/$module-$(tools_key "$module")
-done
-unset module
-readonly TOOLS

@@ -152,7 +152,8 @@ class Step:
 
     def parameters_of(self, node: str) -> StepParameters:
         """Return the parameters of one node."""
-        return self.parameters.overridden(self.overrides.get(node, {}))
+        changes = self.overrides.get(node)
+        return self.parameters.overridden(changes) if changes else self.parameters
 
     def check_nodes(self, nodes: Collection[str]) -> None:
         """Refuse parameters for nodes that the process does not have."""

@@ -21,7 +21,6 @@ LONGEST_FIRST = (
     "test_engines",
     "test_hfc",
     "test_experiment_paper",
-    "test_network_crashes",
     "test_orderers_bft",
     "test_launch_crash",
     "test_launch",

@@ -16,6 +16,7 @@ from .partner import Partner
 from .rates import Rates, Turn
 from .run import say
 from .selection import E2E, Selection, select
+from .shards import shuffled_shards
 from .surroundings import ROOT, RefusedError
 
 USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
@@ -23,8 +24,8 @@ USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
   N               how often, once with load and once without each time [5]
   --load          with all processors busy, only
   --no-load       without, only
-  --busy          the end-to-end tests, four files at a time, N times on each of two networks at once: each is
-                  the other's load
+  --busy          N times in each of two hunts at once, each of which is the other's load: unit tests in all
+                  their processes, end-to-end tests four files at a time on a network for each hunt
   --seed S        the seed of the first run; the following ones have S+1, S+2, ... [random]
   --report FILE   write the table of failures as Markdown too
   --raw FILE      where the results go, one line of JSON each [build/flaky/TIME-SEED.jsonl]; what the file has
@@ -56,8 +57,6 @@ def main(arguments: Sequence[str]) -> int:
     try:
         surroundings.check_names()
         selection = select(asked.rest, asked.caller)
-        if asked.busy and not selection.e2e:
-            raise RefusedError("--busy is for end-to-end tests, and none is named")
     except RefusedError as error:
         print(f"scripts/flaky: {error}", file=sys.stderr)
         return 2
@@ -68,7 +67,8 @@ def main(arguments: Sequence[str]) -> int:
     partner = None
     if asked.busy:
         turns = busy_turns(selection, times, seed)
-        partner = None if asked.one_of_two else Partner(times, seed + times, selection.e2e, raw)
+        paths = [*selection.unit, *selection.e2e]
+        partner = None if asked.one_of_two else Partner(times, seed + times, paths, raw)
     else:
         loads = [loaded for loaded in (False, True) if not (asked.no_load if loaded else asked.load)]
         turns = turns_of(selection, times, seed, loads or [False, True])
@@ -88,8 +88,9 @@ def turns_of(selection: Selection, times: int, seed: int, loads: Sequence[bool])
 
 
 def busy_turns(selection: Selection, times: int, seed: int) -> list[Turn]:
-    """Return the passes of one of two that go on at once: all end-to-end tests that are named, together."""
-    return [Turn(" ".join(selection.e2e), number, seed + number, True, busy=True) for number in range(times)]
+    """Return the passes of one of two hunts that go on at once: all named tests of a kind together."""
+    kinds = [" ".join(paths) for paths in (selection.unit, selection.e2e) if paths]
+    return [Turn(kind, number, seed + number, True, busy=True) for number in range(times) for kind in kinds]
 
 
 def targets(selection: Selection) -> list[str]:
@@ -102,11 +103,15 @@ def targets(selection: Selection) -> list[str]:
     return found
 
 
-def workers(turn: Turn) -> list[str]:
-    """Return how pytest spreads a turn: one end-to-end file goes by itself, many go as in scripts/test."""
-    if turn.busy:
-        return [*plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]]
-    return [] if turn.target.startswith(E2E) else ["-n", plan.UNIT_WORKERS]
+def parts(turn: Turn) -> list[list[str]]:
+    """Return what each of the processes of a turn is given, which go side by side.
+
+    One end-to-end file goes by itself, many go as in scripts/test. Unit tests are dealt out by the seed.
+    """
+    if not turn.target.startswith(E2E):
+        return shuffled_shards(turn.paths, turn.seed)
+    together = [*plan.SIDE_BY_SIDE, "-m", plan.MARKS[plan.SHARED]] if turn.busy else []
+    return [[*turn.paths, *together]]
 
 
 class Hunt:
@@ -178,12 +183,35 @@ class Hunt:
                     leftovers.remove(self.environment)
 
     def _take(self, turn: Turn) -> None:
-        name = f"{turn.paths[0]} {turn.seed} {'with' if turn.loaded else 'without'} load"
         say(f"{turn.command}    # run {turn.number + 1}")
-        file = self.logs / "results.jsonl"
+        jobs = [self._job(turn, number, given) for number, given in enumerate(parts(turn))]
+        before = len(self.work.ended)
+        with load() if turn.loaded and not turn.busy else contextlib.nullcontext():
+            self.work.side_by_side(*([job] for job in jobs))
+        ended = self.work.ended[before:]
+        if len(ended) < len(jobs):
+            raise KeyboardInterrupt
+        # After a failure the next turn looks after the network before it begins.
+        self._sound = not any(one.failed for one in ended)
+        kept = self.rates.file.with_suffix("")
+        for one in ended:
+            if one.failed:
+                kept.mkdir(exist_ok=True)
+                shutil.copy(one.log, kept)
+        tests = [
+            test
+            for job in jobs
+            for test in results.read(turn.target, Path(job.environment["ATTESTREE_RESULTS"])).tests.values()
+        ]
+        self.rates.add(turn, tests, next((one.code for one in ended if one.failed), 0))
+
+    def _job(self, turn: Turn, number: int, given: list[str]) -> Job:
+        """Return one process of a turn."""
+        load_or_not = "with" if turn.loaded else "without"
+        file = self.logs / f"results-{number}.jsonl"
         file.unlink(missing_ok=True)
         command = [
-            f"{plan.BIN}/pytest", *turn.paths, *workers(turn), f"--basetemp={self.logs.parent / 't'}",
+            f"{plan.BIN}/pytest", *given, f"--basetemp={self.logs.parent / f't{number}'}",
             "-p", "randomly", f"--randomly-seed={turn.seed}", "--randomly-dont-reset-seed",
             f"--hypothesis-seed={turn.seed}",
         ]  # fmt: skip
@@ -194,17 +222,8 @@ class Hunt:
         }
         if self._sound:
             variables["ATTESTREE_NETWORK_IS_UP"] = "yes"
-        with load() if turn.loaded and not turn.busy else contextlib.nullcontext():
-            ended = self.work.run(Job(name, command, 3600, environment=variables))
-        if ended is None:
-            raise KeyboardInterrupt
-        # After a failure the next turn looks after the network before it begins.
-        self._sound = not ended.failed
-        if ended.failed:
-            kept = self.rates.file.with_suffix("")
-            kept.mkdir(exist_ok=True)
-            shutil.copy(ended.log, kept)
-        self.rates.add(turn, results.read(turn.target, file).tests.values(), ended.code)
+        name = f"{turn.paths[0]} {turn.seed} {load_or_not} load, process {number + 1}"
+        return Job(name, command, 3600, allowed=(0, 5), environment=variables)
 
 
 if __name__ == "__main__":

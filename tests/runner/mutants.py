@@ -31,6 +31,7 @@ GUARDED_BY = {
     "chaincode/model": ("tests/unit/chaincode",),
     "chaincode/orchestration": ("tests/unit/chaincode",),
     "executor/launch": ("tests/unit/executor/launch",),
+    "executor/audit": ("tests/unit/executor/audit",),
 }
 # These look at files or start programs of their own, and say nothing about a function changed in memory.
 LEFT_OUT = (

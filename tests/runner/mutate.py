@@ -19,7 +19,7 @@ from .warm import AT_IMPORT, KILLED, Result
 ARGUED = ROOT / "tests" / "runner" / "argued.toml"
 USAGE = """usage: scripts/mutate [OPTION]... [PATH]...
 
-  PATH             files or folders of protocol/, the four contracts and executor/launch/ [all of them]
+  PATH             files or folders of protocol/, the four contracts, executor/launch/ and audit/ [all]
   --sample N       N mutants at random, from each file in proportion to how many it has [all]
   --seed S         which ones: the same word, the same mutants [attestree]
   --changed BASE   only files that differ from a commit [the parent of the newest]

@@ -1,17 +1,15 @@
 """The jobs of a run: checks, unit tests, the test network, and the groups of end-to-end tests on it."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 from .jobs import Job
 from .selection import Selection
+from .shards import shards
 from .surroundings import CONSENSUS, ROOT, cache
 
 BIN = ".venv/bin"
-UNIT_WORKERS = str((os.cpu_count() or 1) + 1)
-"""One more than there are processors, because a unit test waits now and then: for a process, for a socket."""
 E2E_WORKERS = "4"
 """More than there are processors, because end-to-end tests mostly wait."""
 
@@ -82,13 +80,14 @@ def down() -> Job:
     return Job("network down", ["network/down.sh", "--purge"], 300)
 
 
-def unit(selection: Selection, folder: Path, *, live: bool) -> Job:
-    """Return the unit tests, on all processors."""
-    # By whole files: what a file prepares once is prepared once, and workers are told of fewer things.
-    # In their own order: by number of tests, long ones with few would come last and leave a processor idle.
-    by_file = ("-n", UNIT_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder")
-    arguments = [*selection.unit, *selection.marked(""), *by_file]
-    return _pytest("unit", selection, arguments, folder, seconds=1800, live=live)
+def units(selection: Selection, folder: Path, *, live: bool) -> list[Job]:
+    """Return the unit tests, dealt out to processes that go side by side."""
+    dealt = shards(selection.unit)
+    names = [f"unit {number} of {len(dealt)}" for number in range(1, len(dealt) + 1)]
+    return [
+        _pytest(name, selection, [*files, *selection.marked("")], folder, seconds=1800, live=live)
+        for name, files in zip(names if len(dealt) > 1 else ["unit"], dealt, strict=True)
+    ]
 
 
 def e2e(name: str, selection: Selection, folder: Path) -> Job:

@@ -100,14 +100,13 @@ class Run:
         self.work.side_by_side(*self._checks_and_units(), self._fuzz())
 
     def _checks_and_units(self) -> list[list[Job]]:
-        units = []
-        if self.selection.unit:
-            self.groups.append("unit")
-            units.append(plan.unit(self.selection, self.logs, live=not self.e2e))
+        units = plan.units(self.selection, self.logs, live=not self.e2e) if self.selection.unit else []
+        self.groups += [job.name for job in units]
+        lanes = [[job] for job in units]
         if self.selection.chosen:
-            return [units]
+            return lanes
         mutants = [plan.mutants()] if os.environ.get("CI") else []
-        return [plan.checks(), [*units, *mutants]]
+        return [[*plan.checks(), *mutants], *lanes]
 
     def _fuzz(self) -> list[Job]:
         """Search for hostile inputs while tests go one by one: it needs no network, only the time."""

@@ -80,6 +80,13 @@ def chain(organisation: str) -> dict[str, Any]:
     return found
 
 
+def definition(chaincode: str) -> dict[str, Any]:
+    """A chaincode's definition, as it is committed on the channel."""
+    arguments = ("lifecycle", "chaincode", "querycommitted", "-C", "attestree", "-n", chaincode, "-O", "json")
+    found: dict[str, Any] = json.loads(done("network/peer.sh", "org1", "--", *arguments))
+    return found
+
+
 def containers(project: str | None = None) -> dict[str, str]:
     """The ids of the network's running containers by service."""
     name = project or os.environ["ATTESTREE_PROJECT"]
@@ -115,12 +122,19 @@ def until(seconds: float, what: str, check: Any) -> Any:
     """Repeat a check until it gives something true."""
     end = time.monotonic() + seconds
     while True:
+        before = _seconds_of_children()
         found = check()
         if found:
             return found
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        # Leaves the processor to what is waited for.
-        time.sleep(0.05)
+        # Leaves the processor to what is waited for, the more so where the check starts programs.
+        time.sleep(min(0.05 + 3 * (_seconds_of_children() - before), 1))
+
+
+def _seconds_of_children() -> float:
+    """Return the processor time of the programs that have ended."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 @contextmanager

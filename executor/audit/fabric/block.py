@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Self
 
 from google.protobuf.message import DecodeError
@@ -14,8 +15,10 @@ from executor.audit.fabric.messages import MalformedError, common, parse
 from executor.audit.fabric.policy import signers
 from executor.audit.fabric.view import View
 
-SIGNATURES, FLAGS, COMMIT_HASH = 0, 2, 4
+SIGNATURES, LAST_CONFIG, FLAGS, UNUSED, COMMIT_HASH = range(5)
 """The places of the block's metadata."""
+FIRST = (b"\n\2\n\0", b"", b"\0", b"", b"")
+"""The metadata of a first block, which nobody signs: no configuration before it, and a valid transaction."""
 _CONFIG = int(common.CONFIG)
 
 
@@ -93,6 +96,15 @@ class Block:
         """The place in the order that a quorum of orderers signed."""
         return View.from_bytes(self._metadata_value().consenter_metadata)
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether what nobody signed repeats what was signed: the number of the configuration block."""
+        found = self.metadata
+        return len(found) == len(FIRST) and (found[LAST_CONFIG], found[UNUSED]) == (
+            _repeated(self.last_config),
+            b"",
+        )
+
     def config_envelope(self) -> Any | None:
         """Return the configuration transaction if this is a configuration block."""
         only = self._only
@@ -146,6 +158,12 @@ class Block:
                 raise MalformedError("the block carries no signatures")
             self._signatures = parse(common.Metadata, self.metadata[SIGNATURES])
         return self._signatures
+
+
+@lru_cache(maxsize=64)
+def _repeated(number: int) -> bytes:
+    said = common.LastConfig(index=number).SerializeToString()
+    return bytes(common.Metadata(value=said).SerializeToString())
 
 
 def _opened(raw: bytes) -> Opened | None:

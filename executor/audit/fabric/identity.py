@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import NameOID
 
 from executor.audit.fabric.certificates import chain_id, fingerprint
+from protocol.digest import Digest
 
 if TYPE_CHECKING:
     from executor.audit.fabric.organisation import Organisation
@@ -62,6 +63,11 @@ class Identity:
     def fingerprint(self) -> bytes:
         """SHA-256 of the certificate."""
         return fingerprint(self.certificate)
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The fingerprint as records have it."""
+        return Digest(self.fingerprint)
 
     @cached_property
     def name(self) -> str:

@@ -37,6 +37,11 @@ class Judged:
     """Whether the walk goes on as if it were valid."""
     transaction: Transaction | None = field(default=None, repr=False)
     """None where a peer would not have looked further than its form and its creator."""
+    kept: bytes = field(init=False, repr=False)
+    """What stands for its id."""
+
+    def __post_init__(self) -> None:
+        self.kept = kept_id(self.tx_id)
 
 
 class Validator:
@@ -61,9 +66,6 @@ class Validator:
         """Keep the ids of a block whose transactions are not judged: peers look for them, too."""
         self._ids.update(kept_id(tx_id_of(raw)) for raw in block.data)
 
-    def _is_known(self, tx_id: str) -> bool:
-        return kept_id(tx_id) in self._ids
-
     def judge(self, block: Block, configuration: Configuration) -> list[Judged]:
         """Return the verdict on each transaction of a block before anything of it is applied to the state.
 
@@ -87,7 +89,7 @@ class Validator:
         """
         updates: dict[Key, Update] = {}
         for judged in found:
-            self._ids.add(kept_id(judged.tx_id))
+            self._ids.add(judged.kept)
             noted = recorded[judged.index] if judged.index < len(recorded) else None
             if noted in judged.others:
                 judged.verdict = Verdict(noted)
@@ -106,7 +108,7 @@ class Validator:
     def apply(self, number: int, flags: bytes, updates: dict[Key, Update]) -> None:
         """Make the block part of the state, and its commit hash the last one."""
         self.state.apply(updates)
-        if LIFECYCLE in {key.namespace for key in updates}:
+        if any(key.namespace == LIFECYCLE for key in updates):
             self.endorsements.forget()
         if number > 0:
             self.commit_hash = commit_hash(flags, updates, self.commit_hash)
@@ -125,11 +127,11 @@ class Validator:
             found = Transaction.of(form, configuration)
         except InvalidError as error:
             judged = Judged(index, tx_id_of(raw), error.verdict, str(error), transaction=error.transaction)
-            if error.dispatched and self._is_known(judged.tx_id):
+            if error.dispatched and judged.kept in self._ids:
                 judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"
             return judged
         judged = Judged(index, found.tx_id, Verdict.VALID, transaction=found)
-        if self._is_known(found.tx_id):
+        if judged.kept in self._ids:
             judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands in an earlier block"
             return judged
         try:

@@ -50,9 +50,10 @@ THROUGH = {"progress": EXECUTION, "initial": ORCHESTRATION, "initialtree": ORCHE
 def check_caller(findings: Findings, view: View, item: Written) -> None:
     """The client has a role that may write such a record, and called the chaincode that it belongs to."""
     kind, found = item.key.kind, view.committed.transaction
-    role = found.creator.attributes.get("role", "")
-    allowed = role in ROLES.get(kind, (NODE,))
-    findings.check("callers", allowed, f"{item.key} was written in the role {role[:32]!r}", view.where)
-    wanted = THROUGH.get(kind, KINDS[kind][0])
-    what = f"{item.key} was written in a call of {found.chaincode[:64]}, not of {wanted}"
-    findings.check("callers", found.chaincode == wanted, what, view.where)
+    role, wanted = found.creator.attributes.get("role", ""), THROUGH.get(kind, KINDS[kind][0])
+    findings.count("callers", 2)
+    if role not in ROLES.get(kind, (NODE,)):
+        findings.fail("callers", f"{item.key} was written in the role {role[:32]!r}", view.where)
+    if found.chaincode != wanted:
+        what = f"{item.key} was written in a call of {found.chaincode[:64]}, not of {wanted}"
+        findings.fail("callers", what, view.where)

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -119,8 +118,10 @@ class Replay:
             for write in part.writes if part.name in NAMESPACES else ():
                 kind = str(write.key.name)[1:].partition(keys.SEPARATOR)[0]
                 if kind in KINDS and write.value is not None:
-                    with suppress(AttestreeError, KeyError, TypeError, ValueError, AttributeError):
+                    try:
                         self._foreseen[kind, write.value] = parse_record(kind, write.value)
+                    except (AttestreeError, KeyError, TypeError, ValueError, AttributeError):
+                        continue
 
     def forget(self) -> None:
         """Forget what was foreseen."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeVar, cast
 
 from executor.audit.chain import Committed
@@ -16,7 +16,6 @@ from protocol.agreement import collections
 from protocol.agreement.course import Change
 from protocol.agreement.plan import Plan
 from protocol.agreement.progress import Progress
-from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError
 from protocol.ledger import keys
 from protocol.ledger.challenges import AnswerRecord, ChallengeRecord, OpenChallenges, VerdictRecord
@@ -149,6 +148,7 @@ class View:
         """What tasks are checked against, as far as it was asked for (context.py)."""
         self._state = state
         self._cache = cache
+        self._provenance: Provenance | None = None
 
     @property
     def creator(self) -> Identity:
@@ -223,16 +223,21 @@ class View:
             raise RecordError("RECORD_VALUE", f"process {process} has no change {number}")
         return found.change
 
-    @cached_property
+    @property
     def provenance(self) -> Provenance:
         """Who did it and when, as the certificate and the header of the transaction say."""
+        if self._provenance is None:  # no cached property: that takes a lock, for each transaction
+            self._provenance = self._read_provenance()
+        return self._provenance
+
+    def _read_provenance(self) -> Provenance:
         found = self.committed.transaction
         time = "" if found.time is None else found.time.isoformat(timespec="microseconds")[:26] + "Z"
         return Provenance(
             found.creator.organisation.msp_id,
             found.creator.name[:64],
             found.creator.attributes.get("role", ""),
-            Digest(found.creator.fingerprint),
+            found.creator.digest,
             time,
             found.tx_id,
         )

@@ -19,7 +19,7 @@ from chaincode.shim import peer_of
 from chaincode.shim.identity import ATTRIBUTES_OID
 from executor.audit.bundle import MANIFEST, BundleWriter, Manifest, block_name
 from executor.audit.fabric import messages as m
-from executor.audit.fabric.block import Block
+from executor.audit.fabric.block import FIRST, Block
 from executor.audit.fabric.configuration import Configuration
 from executor.audit.fabric.state import Key, Update, Version
 from executor.audit.fabric.validation import commit_hash
@@ -223,6 +223,9 @@ class Recorder:
             block.metadata.metadata[2] = bytes(flags)
             noted = m.common.Metadata(value=self.commit_hash)
             block.metadata.metadata[4] = noted.SerializeToString()
+        else:
+            del block.metadata.metadata[:]
+            block.metadata.metadata.extend(FIRST)
         raw = block.SerializeToString()
         self.blocks.append(raw)
         self.last = Block.from_bytes(raw).hash
@@ -258,6 +261,8 @@ def sign_block(block, said, signers):
             placed = {"signature_header": name}
         metadata.signatures.add(**placed, signature=identity.sign(metadata.value + name + header))
     block.metadata.metadata[0] = metadata.SerializeToString()
+    repeated = m.common.Metadata(value=said.last_config.SerializeToString())
+    block.metadata.metadata[1] = repeated.SerializeToString()
 
 
 def record(ledger_class):

@@ -138,7 +138,7 @@ def test_init_is_served_like_a_transaction(peer):
     assert peer.run("put", "a", "1", kind=M.INIT).writes == {"a": b"1"}
 
 
-@pytest.mark.parametrize(("contract", "count"), [(Probe, 1000), (Threaded, 200)])
+@pytest.mark.parametrize(("contract", "count"), [(Probe, 300), (Threaded, 200)])
 def test_concurrent_transactions_all_complete_with_their_own_answer(serve, contract, count):
     _, peer = serve(contract())
     peer.state.update({f"k{n}": f"v{n}".encode() for n in range(count)})

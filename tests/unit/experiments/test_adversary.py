@@ -21,6 +21,12 @@ def table() -> DataTable:
 
 
 @pytest.fixture
+def two_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of what ships, where it matters who is measured and not how well they do."""
+    monkeypatch.setattr(scenes, "ITERATIONS", 2)
+
+
+@pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
     """Two scenes of four nodes, where it does not matter which are run."""
     attacked = Scene("zero", (1,), 4, RING, DEFAULT)
@@ -29,6 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
     return found
 
 
+@pytest.mark.usefixtures("two_iterations")
 def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone(table: DataTable) -> None:
     steps: list[str] = []
     result = run_adversary(table, 1, steps.append, quick=True, splits=(45,))
@@ -54,6 +61,7 @@ def test_every_attack_of_the_simulator_is_in_the_table() -> None:
     assert {(a, 1, 4, "ring") for a in ATTACKS} < run
 
 
+@pytest.mark.usefixtures("two_iterations")
 def test_h16_an_eclipse_is_by_both_ring_neighbours_and_its_victim_is_held_against_itself_alone(
     table: DataTable,
 ) -> None:
@@ -84,6 +92,27 @@ def test_processes_do_not_change_what_is_measured_and_what_was_kept_is_not_run_a
         assert [(scene, values.tobytes()) for scene, values in other.runs[45, 0].items()] == [
             (scene, values.tobytes()) for scene, values in one.runs[45, 0].items()
         ]
+
+
+def test_a_process_that_has_whole_stages_measures_the_same(table: DataTable, few: list[Scene]) -> None:
+    steps: list[str] = []
+    seeds: list[int] = []
+    one, two = (
+        run_adversary(
+            table,
+            1,
+            steps.append,
+            splits=(45, 46),
+            jobs=jobs,
+            after=lambda so_far: seeds.append(len(so_far.runs)),
+        )
+        for jobs in (1, 2)
+    )
+    assert seeds == [2, 2], "the page is written when all splits of a seed are there"
+    assert steps == 2 * [title for part in (45, 46) for title in [f"split {part}, seed 0"] * len(few)]
+    assert [values.tobytes() for run in one.runs.values() for values in run.values()] == [
+        values.tobytes() for run in two.runs.values() for values in run.values()
+    ]
 
 
 def test_old_figures_are_not_taken_for_others(table: DataTable, monkeypatch: pytest.MonkeyPatch) -> None:

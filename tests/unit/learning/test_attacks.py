@@ -7,6 +7,7 @@ from learning import attacks
 from learning.attacks import Attack
 from learning.errors import ParameterError
 from learning.fit import FitTask, fit
+from learning.fit_cache import FitCache
 from learning.fit_options import FitOptions
 from learning.hostile_trees import MARGIN, bounds
 from learning.kernel import gram
@@ -133,6 +134,22 @@ def test_shadow_copies_what_it_saw_and_explains_it_away(rows):
         assert k[0, 1] / np.sqrt(k[0, 0] * k[1, 1]) > 0.999
         found = HomeBehaviour.of(copy, rows).anomalous
         assert 0.03 <= found < HomeBehaviour.of(model.tree, rows).anomalous
+
+
+def test_a_shadow_that_has_seen_nothing_is_fitted_once_for_all_federations(make_rows, monkeypatch):
+    parameters = Parameters(n_new=2, n_share=2, n_max=20, home_check=LOOSE)
+    members = {f"node0{i}": Member(make_rows(i, n=300), parameters) for i in range(3)}
+    members["node02"] = Member(members["node02"].rows, parameters, attack="shadow")
+    cache, made_of = FitCache(), []
+    fitted = attacks.fit
+    monkeypatch.setattr(
+        attacks, "fit", lambda *given: made_of.append(bool(given[3:] and given[3])) or fitted(*given)
+    )
+    ran = [
+        simulate(members, Schedule(Topology(Kind.FULL)), iterations=2, cache=cache).states for _ in range(2)
+    ]
+    assert made_of == [False, True, True]
+    assert ran[0] == ran[1]
 
 
 def test_h16_hostile_members_know_the_check_that_their_federation_agreed_on(make_rows):

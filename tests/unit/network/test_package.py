@@ -50,3 +50,15 @@ def test_connection_demands_tls_on_both_sides(tmp_path: Path) -> None:
 def test_package_with_a_key_is_for_its_owner_alone(tmp_path: Path) -> None:
     make(tmp_path, "package.tar.gz")
     assert (tmp_path / "package.tar.gz").stat().st_mode & 0o077 == 0
+
+
+def test_packages_made_together_are_those_made_one_by_one(tmp_path: Path) -> None:
+    alone = make(tmp_path, "alone.tar.gz")
+    words = ["--root", str(tmp_path / "root.pem"), "--client", str(tmp_path)]
+    for label, address in (("other_abc", "chaincode.org1:9002"), ("probe_abc", "chaincode.org1:9001")):
+        words += ["--label", label, "--address", address, "--output", str(tmp_path / f"{label}.tar.gz")]
+    script = ROOT / "network/lib/package.py"
+    ran = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, check=True)
+    other, probe = ran.stdout.split()
+    assert other.startswith("other_abc:")
+    assert (probe, (tmp_path / "probe_abc.tar.gz").read_bytes()) == alone

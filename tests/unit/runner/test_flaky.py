@@ -8,6 +8,7 @@ import pytest
 from runner import flaky, plan, surroundings
 from runner.partner import Partner
 from runner.selection import select
+from runner.shards import shuffled_shards
 
 E2E_FILE = "tests/e2e/test_doctor.py"
 # Tells by its exit code whether it was interrupted, and is ready to be once it has made the file.
@@ -35,16 +36,22 @@ def test_end_to_end_tests_are_taken_file_by_file_and_all_at_once_when_busy() -> 
     assert E2E_FILE in files
     assert "tests/e2e/sandbox/test_sandbox.py" in files
     (turn,) = flaky.turns_of(select([E2E_FILE], surroundings.ROOT), 1, 1, [True])
-    assert flaky.workers(turn) == []
+    assert flaky.parts(turn) == [[E2E_FILE]]
     (busy,) = flaky.busy_turns(select([E2E_FILE, "tests/e2e/sandbox"], surroundings.ROOT), 1, 7)
     assert busy.paths == [E2E_FILE, "tests/e2e/sandbox"]
-    assert flaky.workers(busy)[:2] == ["-n", plan.E2E_WORKERS]
+    assert flaky.parts(busy) == [[*busy.paths, *plan.SIDE_BY_SIDE, "-m", "not alone"]]
     assert busy.command == f"scripts/flaky 1 --busy --seed 7 {E2E_FILE} tests/e2e/sandbox"
 
 
-@pytest.mark.parametrize("arguments", [["tests/none"], ["--busy", "tests/unit/runner"]])
-def test_what_cannot_be_run_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert flaky.main(arguments) == 2
+def test_unit_tests_are_busy_by_themselves_and_dealt_out_by_the_seed() -> None:
+    unit, e2e = flaky.busy_turns(select(["tests"], surroundings.ROOT), 1, 7)
+    assert (unit.target, e2e.target) == ("tests/unit", "tests/e2e")
+    assert flaky.parts(unit) == shuffled_shards(["tests/unit"], 7)
+    assert unit.command == "scripts/flaky 1 --busy --seed 7 tests/unit"
+
+
+def test_what_cannot_be_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert flaky.main(["tests/none"]) == 2
     assert "scripts/flaky: " in capsys.readouterr().err
 
 

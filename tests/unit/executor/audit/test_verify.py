@@ -134,6 +134,32 @@ def test_h19_a_flipped_validity_flag_is_found(export, failures):
     assert "noted as MVCC_READ_CONFLICT and is VALID" in found["validity flags"][0]
 
 
+def test_h19_a_flipped_flag_of_the_first_block_is_found(export, failures):
+    def flip(block):
+        block.metadata.metadata[FLAGS] = b"\xfe"
+
+    found = failures(export.edited(0, flip))
+    assert found == {"validity flags": ["block 0: its configuration is not noted as valid"]}
+
+
+def test_h20_signatures_that_a_first_block_cannot_have_are_found(export, failures):
+    def sign(block):
+        block.metadata.metadata[0] = m.common.Block.FromString(export.blocks[1]).metadata.metadata[0]
+
+    found = failures(export.edited(0, sign))
+    assert found == {"orderers": ["block 0: a first block notes nothing of orderers, and this one does"]}
+
+
+@pytest.mark.parametrize("place", [1, 3, 5])
+def test_h20_metadata_that_say_something_else_than_the_orderers_signed_are_found(export, failures, place):
+    def note(block):
+        said = m.common.Metadata(value=m.common.LastConfig(index=7).SerializeToString()).SerializeToString()
+        block.metadata.metadata[place : place + 1] = [said]
+
+    found = failures(export.edited(9, note))
+    assert found == {"orderers": ["block 9: it notes something else than what they signed"]}
+
+
 def test_h19_a_lost_race_declared_won_is_found(export, failures):
     number = next(
         n for n, raw in enumerate(export.blocks) if len(m.common.Block.FromString(raw).data.data) == 2

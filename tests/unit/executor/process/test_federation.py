@@ -144,7 +144,9 @@ def test_overrides_and_topology_changes() -> None:
             "topology_changes: [{iteration: 1, topology: full}]"
         )
     )
-    assert made.specification.steps[0].parameters_of("node06").n_new == 5
+    step = made.specification.steps[0]
+    assert step.parameters_of("node06").n_new == 5
+    assert step.parameters_of("node01") is step.parameters
     assert options(made, "node06") == options(made) | {"min_leaf": 2, "threshold": "0.5"}
     assert made.specification.topology.at(1).kind is Kind.FULL
 

@@ -1,8 +1,13 @@
 """Where hfc's environment is, what it is made with, and who makes it."""
 
+import hashlib
+import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -85,6 +90,33 @@ def test_an_environment_that_is_not_what_was_installed_gets_no_key(installed: Pa
     ALTERATIONS[what](installed)
     with pytest.raises(UsageError, match="HFC_CHANGED"):
         environment.hfc_python()
+
+
+def test_an_alteration_that_sets_its_time_back_is_found_by_a_process_that_looked_before(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    hashed: list[Path] = []
+    monkeypatch.setattr(hashlib, "file_digest", _counting(hashlib.file_digest, hashed))
+    for _ in range(3):
+        environment.hfc_python()
+    assert len(hashed) == 1, "only the first look hashes"
+    file = installed / "lib/client.py"
+    before = file.stat()
+    file.write_text("signs = None\n", encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    with pytest.raises(UsageError, match="HFC_CHANGED"):
+        environment.hfc_python()
+
+
+def _counting(digest: Callable[..., Any], hashed: list[Path]) -> Callable[..., Any]:
+    def counted(file: BinaryIO, name: str) -> Any:
+        hashed.append(Path(file.name))
+        return digest(file, name)
+
+    return counted
 
 
 def test_second_process_uses_what_a_faster_one_made(cache: Path) -> None:

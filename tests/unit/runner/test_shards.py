@@ -1,0 +1,32 @@
+"""Unit tests are dealt out to processes: every file once, alike every time, or by a seed."""
+
+import pytest
+from runner.shards import files_of, shards, shuffled_shards
+from runner.surroundings import ROOT
+
+WHOLE = ["tests/unit"]
+TEST = "tests/unit/runner/test_shards.py::test_every_file_is_dealt_once"
+
+
+@pytest.mark.parametrize("dealt", [shards(WHOLE, 3), shuffled_shards(WHOLE, 7, 3)])
+def test_every_file_is_dealt_once(dealt: list[list[str]]) -> None:
+    there = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests/unit").rglob("test_*.py"))
+    assert sorted(file for files in dealt for file in files) == there
+    assert len(dealt) == 3
+
+
+def test_processes_have_about_the_same_to_do() -> None:
+    sizes = [sum((ROOT / file).stat().st_size for file in files) for files in shards(WHOLE, 3)]
+    assert max(sizes) < 1.05 * min(sizes)
+
+
+def test_which_files_meet_depends_on_the_seed_alone() -> None:
+    assert shards(WHOLE) == shards(WHOLE)
+    assert shuffled_shards(WHOLE, 1) == shuffled_shards(WHOLE, 1)
+    assert shuffled_shards(WHOLE, 1) != shuffled_shards(WHOLE, 2)
+
+
+@pytest.mark.parametrize("few", [[TEST], ["tests/unit/runner/test_shards.py"], ["tests/unit/runner"]])
+def test_a_few_tests_have_one_process(few: list[str]) -> None:
+    assert shards(few) == [sorted(files_of(few))]
+    assert len(shuffled_shards(few, 1)) == 1
