@@ -51,8 +51,8 @@ def test_engine_that_ends_is_tried_three_times_and_its_log_shown(surroundings: d
     ran = run("scripts/engine", "26", "start", **surroundings)
     assert ran.returncode == 30, ran.stderr
     assert "engine 26 does not start" in ran.stderr
-    # It was reached each time, although umount failed before: the network's containers have mounts here, unless
-    # the first engine keeps them elsewhere.
+    # It was reached each time, although umount failed before: the network's containers have mounts, unless
+    # the first engine keeps what it has elsewhere.
     assert ran.stderr.count("the engine gives up") == 3
     mounted = " /var/lib/docker/" in Path("/proc/self/mountinfo").read_text()
     assert ran.stderr.count("umount: no mount point specified") == (3 if mounted else 0)
