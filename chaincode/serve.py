@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
         settings = ServiceSettings.from_file(options.config)
         if options.check:
             return check(settings)
-        # A health check runs every few seconds and must not pay for loading gRPC.
+        # A health check runs every minute and must not pay for loading gRPC.
         from chaincode.service import serve  # noqa: PLC0415
 
         return serve(settings)

@@ -41,7 +41,11 @@ def load_modules() -> bool:
     if None in folders.values():
         return False
     with _LOADING:
-        return TREE in sys.modules or _load(folders)
+        if TREE in sys.modules:
+            # Waits where another thread is still loading it.
+            importlib.import_module(TREE)
+            return True
+        return _load(folders)
 
 
 def _load(folders: Mapping[str, Path | None]) -> bool:

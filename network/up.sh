@@ -193,7 +193,7 @@ start_services() { # CHAINCODE_IMAGE_ID
   local org orderer services=(registry)
   for org in $(organisations); do
     write_peer_environment "$org"
-    services+=("peer.$org" "chaincode.$org")
+    services+=("peer.$org")
   done
   for orderer in $(orderers); do
     write_orderer_environment "$orderer"
@@ -203,6 +203,7 @@ start_services() { # CHAINCODE_IMAGE_ID
   install -m 0644 "$ROOT/network/registry/registry.yml" "$STATE/registry.yml"
   make_genesis_block
   for_each organisations package_chaincodes "$1"
+  for org in $(organisations); do has_new_configuration "$org" || services+=("chaincode.$org"); done
   quietly "start orderers, peers, chaincode services and registry" compose up -d "${services[@]}"
   for orderer in $(orderers); do wait_for "$orderer" "tls://127.0.0.1:$(orderer_admin_port "$orderer")"; done
   for org in $(organisations); do wait_for "peer.$org" "tls://127.0.0.1:$(peer_port "$org")"; done
@@ -223,6 +224,7 @@ await_leader() { # ORDERER
 
 deploy_chaincodes() { # IMAGE_ID
   write_collections
+  renew_services
   for_each chaincodes deploy "$1"
   for_each organisations await_chaincodes
 }

@@ -18,6 +18,12 @@ def not_proven(chain: Chain) -> list[str]:
     configuration = chain.configuration
     found = [_orderers(configuration.ordering)]
     found.append(_endorsers(chain.rules, len(configuration.application)))
+    if chain.unsigned:
+        found.append(
+            "What blocks' metadata say beyond what the orderers signed: any one of them can write there, and"
+            f" neither Fabric nor this audit uses it. Block {chain.unsigned[0]} is the first of"
+            f" {len(chain.unsigned)} that have something."
+        )
     if chain.anchor.genesis is None:
         found.append(
             "That this is the channel you mean: roots alone were given, and one organisation of them could"

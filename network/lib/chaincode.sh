@@ -18,7 +18,8 @@ chaincodes() { chaincode_ports | sed 's/:.*//'; }
 
 image_id() { docker image inspect -f '{{.Id}}' "$1" | sed 's/^sha256://'; } # IMAGE
 
-# package_chaincodes ORG IMAGE_ID: the packages and the service's configuration, which names their ids.
+# package_chaincodes ORG IMAGE_ID: the packages and the service's configuration, which names their ids. A service that has another
+# one keeps it until renew_services: it serves what is committed.
 package_chaincodes() {
   local org=$1 served_by=$2 dir config entry name ids packages=() entries=()
   local tls='{"key": "tls/server.key", "cert": "tls/server.crt", "client_ca": "tls/ca.crt"}'
@@ -42,10 +43,27 @@ package_chaincodes() {
     rm -f "$config.new"
     return 0
   fi
-  # The service reads it when it starts.
-  [ ! -f "$config" ] || compose rm --stop --force "chaincode.$org" >/dev/null 2>&1
-  mv "$config.new" "$config"
-  give "$dir/chaincode"
+  [ -f "$config" ] || take_configuration "$org"
+}
+
+# has_new_configuration ORG: whether its service runs with another configuration than it is to have, or would.
+has_new_configuration() { [ -f "$(org_dir "$1")/chaincode/serve.json.new" ]; }
+
+take_configuration() { # ORG
+  local dir
+  dir=$(org_dir "$1")/chaincode
+  mv "$dir/serve.json.new" "$dir/serve.json"
+  give "$dir"
+}
+
+# renew_services: starts those anew that have a new configuration, which they read at the start.
+renew_services() {
+  local org services=()
+  for org in $(organisations); do ! has_new_configuration "$org" || services+=("chaincode.$org"); done
+  [ "${#services[@]}" -gt 0 ] || return 0
+  quietly "stop the chaincode services" compose rm --stop --force "${services[@]}"
+  for org in "${services[@]#chaincode.}"; do take_configuration "$org"; done
+  quietly "start the chaincode services" compose up -d "${services[@]}"
 }
 
 # install_chaincodes ORG: its packages, on its peer, where they are not there yet.
@@ -101,7 +119,7 @@ deploy() {
     commit_definition "$name" "$version" "$sequence" "${flags[@]}" "${endorsers[@]}"
 }
 
-# approve ORG NAME VERSION SEQUENCE COMMITTED FLAG...: done also when it was before; what is not committed was not, as a rule.
+# approve ORG NAME VERSION SEQUENCE COMMITTED FLAG...: succeeds if it is approved already; asks first where the definition is committed.
 approve() {
   local org=$1 name=$2 version=$3 sequence=$4 known=$5 id answer
   shift 5

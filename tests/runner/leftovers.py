@@ -62,8 +62,9 @@ def _stop_second_engines(environment: Mapping[str, str]) -> list[str]:
     for path in sorted(ENGINES.glob(f"{PROJECT}*-engine-*")):
         project, _, version = path.name.rpartition("-engine-")
         if is_ours(project) and f"{path}/" not in used:
-            _run({**environment, "ATTESTREE_PROJECT": project}, "scripts/engine", version, "stop", "--purge")
-            found.append(f"engine {version} of {project}")
+            asked = {**environment, "ATTESTREE_PROJECT": project}
+            if _run(asked, "scripts/engine", version, "stop", "--purge").returncode == 0:
+                found.append(f"engine {version} of {project}")
     return found
 
 

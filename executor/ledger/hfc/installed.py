@@ -36,7 +36,8 @@ def check_installed(home: Path, cache: Path) -> None:
     try:
         expected = (home / MARK).read_text(encoding="ascii")
         entries = _entries(str(home), str(home / MARK))
-        # Whoever writes to a file changes the time that the kernel notes of it, and cannot set that back.
+        # A file that is written, replaced or given other rights has another time by the kernel, which nobody
+        # can set back. What its owner changes in memory mapped from it shows once it is written back.
         seen = [(path, tuple(about)[:7], about.st_mtime_ns, about.st_ctime_ns) for path, about in entries]
         if _SOUND.get(home) == (expected, seen):
             return

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -105,7 +106,9 @@ def test_the_tested_versions_are_those_of_the_learner_image():
 
 @pytest.mark.parametrize("before", [False, True])
 def test_other_versions_are_used_through_their_classes(monkeypatch, before):
-    if not before:
+    if before:
+        monkeypatch.setitem(sys.modules, sklearn_modules.TREE, ModuleType(sklearn_modules.TREE))
+    else:
         monkeypatch.delitem(sys.modules, sklearn_modules.TREE, raising=False)
     monkeypatch.setattr(sklearn_modules, "EMPTY", {"sklearn.stands_for_nothing": ()})
     monkeypatch.setitem(sklearn_modules.TESTED, "sklearn", "scikit_learn-0.1.dist-info")

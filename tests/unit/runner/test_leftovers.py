@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -67,15 +68,25 @@ def test_container_that_comes_back_is_removed_again_and_a_users_own_is_not(
     assert engine.get("containers") == left
 
 
+@pytest.mark.parametrize("returncode", [0, 30])
 def test_second_engines_of_killed_runs_are_stopped_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, returncode: int
 ) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def stop(variables: Mapping[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+        asked.append((variables["ATTESTREE_PROJECT"], *command))
+        return subprocess.CompletedProcess(command, returncode)
+
     monkeypatch.setattr(leftovers, "ENGINES", tmp_path)
+    monkeypatch.setattr(leftovers, "_run", stop)
     used = tmp_path / f"{PROJECT}-engine-29"
     for path in (used, tmp_path / f"{PROJECT}-sandbox-gw0-engine-26", tmp_path / "attestree-engine-26"):
         path.mkdir()
     environment = {**os.environ, "DOCKER_HOST": f"unix://{used}/docker.sock"}
-    assert leftovers._stop_second_engines(environment) == [f"engine 26 of {PROJECT}-sandbox-gw0"]
+    told = [f"engine 26 of {PROJECT}-sandbox-gw0"] if returncode == 0 else []
+    assert leftovers._stop_second_engines(environment) == told
+    assert asked == [(f"{PROJECT}-sandbox-gw0", "scripts/engine", "26", "stop", "--purge")]
 
 
 def test_folders_of_killed_runs_are_removed_and_held_ones_kept(
