@@ -14,7 +14,7 @@ from bench.report import Goal, Report
 
 SIZES, CLIENTS = (1_000, 100_000), (1, 60)
 EVALUATES = [Scenario("evaluate", size, clients, 0.6, 12) for size in SIZES for clients in CLIENTS]
-# A submit waits for its block, at least 50 ms: a slice has to be longer to hold several.
+# A submit waits for its block, at least 200 ms: a slice has to be longer to hold several.
 # Single rounds of many clients stray by a tenth, as blocks fill or time out, so there are more of them.
 SUBMITS = [
     Scenario("submit", size, clients, 2.0, 9 if clients == 1 else 21) for size in SIZES for clients in CLIENTS

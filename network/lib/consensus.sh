@@ -27,7 +27,7 @@ consensus_section() { if [ "$CONSENSUS" = bft ]; then bft_section; else raft_sec
 raft_section() {
   local name certificate
   echo "      OrdererType: etcdraft"
-  echo "      BatchTimeout: 50ms"
+  echo "      BatchTimeout: 200ms"
   echo "      EtcdRaft:"
   echo "        Options: { TickInterval: 500ms, ElectionTick: 10, HeartbeatTick: 1, MaxInflightBlocks: 5," \
     "SnapshotIntervalSize: 64 MB }"
