@@ -47,8 +47,10 @@ def raised() -> list[tuple[str, str, ast.Call]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
                 name = node.func.id if isinstance(node.func, ast.Name) else ""
+                inits = isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
+                by_super = inits and ast.unparse(node.func) == "super().__init__"
                 code = node.args[0].value
-                if (name in CLASSES or ast.unparse(node.func) == "super().__init__") and str(code).isupper():
+                if (name in CLASSES or by_super) and str(code).isupper():
                     found.append((f"{path.relative_to(ROOT)}:{node.lineno}", code, node))
     return found
 

@@ -1,6 +1,5 @@
 """Rows that several processes use: parsed once, and never taken for those of a file that has changed."""
 
-import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -76,7 +75,6 @@ def test_another_reading_of_the_same_bytes_is_another_table(
 def test_rows_that_nobody_uses_are_let_go(file: Path, parses: list[Path]) -> None:
     known = KnownRows()
     known.load(file, "Class")
-    gc.collect()
     known.load(file, "Class")
     assert len(parses) == 2
 
