@@ -16,7 +16,7 @@ from .partner import Partner
 from .rates import Rates, Turn
 from .run import say
 from .selection import E2E, Selection, select
-from .shards import shuffled_shards
+from .shards import files_of, shuffled_shards
 from .surroundings import ROOT, RefusedError
 
 USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
@@ -95,12 +95,7 @@ def busy_turns(selection: Selection, times: int, seed: int) -> list[Turn]:
 
 def targets(selection: Selection) -> list[str]:
     """Return what is run at a time: the unit tests as named, and the end-to-end tests file by file."""
-    found = [*selection.unit]
-    for path in selection.e2e:
-        whole = ROOT / path
-        files = sorted(whole.rglob("test_*.py")) if whole.is_dir() else [path]
-        found += [str(file.relative_to(ROOT)) if isinstance(file, Path) else file for file in files]
-    return found
+    return [*selection.unit, *files_of(selection.e2e)]
 
 
 def parts(turn: Turn) -> list[list[str]]:
