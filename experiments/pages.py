@@ -18,6 +18,7 @@ ORDER = (
     "paper",
     "paper-regressor",
     "paper-ledger",
+    "moving",
     "robust",
     "methods",
     "fit",

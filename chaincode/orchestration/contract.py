@@ -15,7 +15,6 @@ from chaincode.orchestration.process import (
     check_images,
     check_images_rebuilt,
     check_initial_model,
-    find_progress,
     next_iteration,
     owner_of,
 )
@@ -217,13 +216,12 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
     @allow(Role.NODE, through=EXECUTION_RECORD)
     def advance(self, ctx: Context, process: str, node: str, iteration: int) -> None:
         """Write that a node has completed an iteration; for execution-record's Complete, not for clients."""
-        found = Process.load(ctx, process)
+        found, before = Process.load_with_progress(ctx, process, node)
         found.need_running()
         plan = found.plan
         caller_of(ctx).need_node(node, owner_of(plan.nodes, node, process))
         if not plan.is_active(node, check_counter(iteration, "iteration")):
             raise StateError("NODE_INACTIVE", f"{node} takes no part in iteration {iteration}")
-        before = find_progress(ctx, process, node)
         upcoming = next_iteration(plan, node, before)
         if iteration != upcoming:
             raise StateError("ITERATION_ORDER", f"{node} has to complete {upcoming} next, not {iteration}")

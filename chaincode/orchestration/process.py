@@ -6,13 +6,14 @@ from typing import Any
 
 from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
 from chaincode.common.calls import image_rebuilds, image_record, model_members
+from chaincode.common.records import parse
 from chaincode.shim import Context, PeerError
 from protocol.agreement.image import Image
 from protocol.agreement.lifecycle import PROCESS, ImageState, ProcessState, ProcessTransition
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import Specification
 from protocol.agreement.progress import Progress
-from protocol.errors import AccessError, StateError
+from protocol.errors import AccessError, IdentifierError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
 from protocol.ledger.common import Provenance
@@ -54,6 +55,26 @@ class Process:
         if record is None:
             raise StateError("PROCESS_UNKNOWN", f"{process} is not on the ledger")
         return cls(ctx, record)
+
+    @classmethod
+    def load_with_progress(
+        cls, ctx: Context, process: str, node: str
+    ) -> tuple["Process", ProgressRecord | None]:
+        """Read a process, and how far a node is in it, in one message: every task asks for both.
+
+        The latter is None before the node's first completed iteration.
+        """
+        try:
+            places = [keys.process(process), keys.progress(process, node)]
+        except IdentifierError:  # no name that a node can have: whoever asks refuses it as unknown
+            return cls.load(ctx, process), None
+        found, progress = ctx.get_many(places, ProcessRecord.max_bytes)
+        if found is None:
+            raise StateError("PROCESS_UNKNOWN", f"{process} is not on the ledger")
+        return (
+            cls(ctx, parse(found, ProcessRecord)),
+            None if progress is None else parse(progress, ProgressRecord),
+        )
 
     def change(self, **fields: Any) -> None:
         """Replace fields of the record."""
@@ -157,11 +178,6 @@ class ProcessProgress(Progress):
 
 def _is_open(ctx: Context, process: str) -> bool:
     return any(ctx.get(place) is not None for place in open_places(process))
-
-
-def find_progress(ctx: Context, process: str, node: str) -> ProgressRecord | None:
-    """Read how far a node is; None before its first completed iteration."""
-    return read(ctx, keys.progress(process, node), ProgressRecord)
 
 
 def next_iteration(plan: Plan, node: str, record: ProgressRecord | None) -> int | None:

@@ -4,7 +4,7 @@ from chaincode.common import DEFAULT_PAGE, LedgerContract, all_stored, history_p
 from chaincode.common.calls import image_record
 from chaincode.common.own import find_word, find_words, is_word
 from chaincode.orchestration.consent import agreements, status_of
-from chaincode.orchestration.process import Process, ProcessProgress, find_progress, next_iteration, owner_of
+from chaincode.orchestration.process import Process, ProcessProgress, next_iteration, owner_of
 from chaincode.shim import Context, evaluate
 from protocol.agreement.consent import consent_to, needed_to_abort
 from protocol.agreement.course import ChangeKind
@@ -128,13 +128,13 @@ class ProcessQueries(LedgerContract):
     @evaluate
     def task_context(self, ctx: Context, process: str, node: str, iteration: int) -> TaskContext:
         """Return all that a task of a node in an iteration is checked against; execution-record reads it."""
-        found = Process.load(ctx, process)
+        found, progress = Process.load_with_progress(ctx, process, node)
         plan = found.plan
         owner_of(plan.nodes, node, process)
         if not 0 <= iteration < found.specification.iterations:
             raise StateError("ITERATION_RANGE", f"{process} has no iteration {iteration}")
         image = _task_image(ctx, found, plan.nodes[node], plan.image(iteration))
-        upcoming = next_iteration(plan, node, find_progress(ctx, process, node))
+        upcoming = next_iteration(plan, node, progress)
         return context_of(found.record, plan, TaskId(process, node, iteration), image, upcoming)
 
     @evaluate

@@ -1,57 +1,73 @@
 """`executor experiment moving`: a federation that changes while it runs, and what it prints."""
 
 import secrets
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from executor.errors import TaskError
 from executor.exits import json_option, reported
+from executor.experiment.options import docs_option
 from executor.output import answer, note
+
+if TYPE_CHECKING:
+    from executor.experiment.moving_federation import MovingRun
+    from experiments.moving_page import Moved
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="A node of each organisation: half a minute on two free cores.")
+@docs_option
 @json_option
 @reported
-def moving(*, quick: bool, as_json: bool) -> None:
+def moving(*, quick: bool, docs: Path | None, as_json: bool) -> None:
     """Let nodes join, leave, return and die on the network of this host, and compare with the simulator.
 
     Made-up rows; three processes: one whose nodes do not wait, one that shares nodes with it, and one that
     starts from its model. Each is run again in memory, in the order in which things happened, and audited.
     """
-    from executor.experiment.moving_federation import MovingFederation, MovingRun  # noqa: PLC0415 - slow
+    from executor.experiment.moving_federation import MovingFederation  # noqa: PLC0415 - slow
     from executor.network import Network  # noqa: PLC0415
-    from experiments.pages import Grid  # noqa: PLC0415
+    from experiments import moving_page  # noqa: PLC0415
 
-    def shown(run: MovingRun) -> dict[str, object]:
-        return {
-            "processes": run.processes,
-            "events": run.events,
-            "results": run.results,
-            "begun_again": run.again,
-            "differences": [list(place) for place in run.differences],
-            "equals_simulator": run.equals_simulator,
-            "audited": run.audited,
-            "seconds": round(run.seconds, 3),
-        }
-
-    def text(run: MovingRun) -> str:
-        rows = [
-            (
-                process,
-                str(run.results[role]),
-                "yes" if all(place[0] != role for place in run.differences) else "NO",
-            )
-            for role, process in run.processes.items()
-        ]
-        columns = ("Process", "Results", "Equal to the simulator's")
-        table = Grid("A federation that changes while it runs", columns, rows).text()
-        again = f"{run.again} tasks were begun more than once, and each has one result; {run.seconds:.0f} s"
-        audit = f"audit since the first block: {'verified' if run.audited else 'FAILED'}"
-        return "\n".join([*(f"- {event}" for event in run.events), "", table, audit, again])
-
-    nodes = 4 if quick else 20
-    run = MovingFederation(Network.load(), nodes, secrets.token_hex(4), note).play()
-    answer(shown(run), lambda: text(run), as_json=as_json, indent=2)
+    network, nodes = Network.load(), 4 if quick else 20
+    run = MovingFederation(network, nodes, secrets.token_hex(4), note).play()
+    moved = _moved(run, nodes, len(network.organisations))
+    if docs is not None:
+        moving_page.write(moved, docs)
+    answer(_as_dict(run), lambda: moving_page.text(moved), as_json=as_json, indent=2)
     if not (run.equals_simulator and run.audited):
         raise TaskError("PAPER_DIFFERS", f"{len(run.differences)} results differ from the simulator's")
+
+
+def _moved(run: "MovingRun", nodes: int, organisations: int) -> "Moved":
+    """Return the run as its page shows it."""
+    from experiments.moving_page import Moved  # noqa: PLC0415
+
+    return Moved(
+        nodes=nodes,
+        organisations=organisations,
+        processes=run.processes,
+        events=run.events,
+        results=run.results,
+        different=Counter(role for role, _, _ in run.differences),
+        begun_again=run.again,
+        audited=run.audited,
+        seconds=run.seconds,
+    )
+
+
+def _as_dict(run: "MovingRun") -> dict[str, object]:
+    """Return the run as one object for programs."""
+    return {
+        "processes": run.processes,
+        "events": run.events,
+        "results": run.results,
+        "begun_again": run.again,
+        "differences": [list(place) for place in run.differences],
+        "equals_simulator": run.equals_simulator,
+        "audited": run.audited,
+        "seconds": round(run.seconds, 3),
+    }

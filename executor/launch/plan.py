@@ -1,6 +1,6 @@
 """What a task will be, read and checked before anything is opened, run or written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from executor.data import Dataset
@@ -30,6 +30,8 @@ class NextTask:
     image: Image
     state: Digest | None
     """The state that the node's last task left; None before its first."""
+    follows: bool = False
+    """Whether this executor has just done the node's task before."""
 
     @property
     def id(self) -> TaskId:
@@ -99,12 +101,12 @@ def find_next_task(session: NodeSession, last: NextTask | None = None) -> NextTa
     """
     ledger = session.ledger
     standing = ledger.execution.standing(session.process, session.node)
-    status = ledger.orchestration.status(session.process)
-    # The ledger refuses the task of a node that the process does not have, and says so best.
-    upcoming = status.next_of(session.node) if status.names(session.node) else 0
-    if upcoming is None:
+    # Any task's context says which comes next; most launches begin with a node's first.
+    context = ledger.orchestration.task_context(TaskId(session.process, session.node, 0))
+    if context.next is None:
         return None
-    context = ledger.orchestration.task_context(TaskId(session.process, session.node, upcoming))
+    if context.next != context.iteration:
+        context = ledger.orchestration.task_context(TaskId(session.process, session.node, context.next))
     context.check_running()
     return _with_image(session, context, standing.state, last)
 
@@ -114,13 +116,15 @@ def find_following_task(session: NodeSession, done: NextTask, state: Digest) -> 
 
     The result is on the ledger on the word of enough organisations, so where it left the node need not be
     asked for: if the ledger says that the next iteration is the node's next task, that is all there is to
-    know. It refuses a task that starts from any other state. Whatever else it says is read in full.
+    know. It refuses a task that starts from any other state. Whatever else it says is read in full. After the
+    last iteration there is none.
     """
-    if not done.context.is_last:
-        place = TaskId(session.process, session.node, done.id.iteration + 1)
-        context = session.ledger.orchestration.task_context(place)
-        if context.is_running and context.next == place.iteration:
-            return _with_image(session, context, state, done)
+    if done.context.is_last:
+        return None
+    place = TaskId(session.process, session.node, done.id.iteration + 1)
+    context = session.ledger.orchestration.task_context(place)
+    if context.is_running and context.next == place.iteration:
+        return replace(_with_image(session, context, state, done), follows=True)
     return find_next_task(session, done)
 
 

@@ -25,6 +25,7 @@ from executor.launch.layout import laid_out, mounts_of
 from executor.launch.parts import Part, PartTimes
 from executor.launch.plan import TaskPlan
 from executor.launch.reasons import closing_words, fit_for_record
+from executor.launch.recovery import check_free
 from executor.launch.relay import TaskRelay
 from executor.launch.session import STORE_LABEL, NodeSession
 from executor.launch.store import Journal, NodeStore
@@ -32,7 +33,7 @@ from executor.ledger.transport import Receipt
 from executor.sandbox.container import KEY_BYTES, Container, Outcome
 from protocol import canonical
 from protocol.broker.exit_codes import LearnerExit
-from protocol.errors import AttestreeError
+from protocol.errors import AttestreeError, LifecycleError
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId
 from protocol.task.possession import prove_possession
@@ -134,6 +135,7 @@ def _open_and_run(  # noqa: PLR0917
         tell,
         session.places.lent,
         session.trees,
+        session.events,
         parts,
     )
     opened: Receipt | None = None
@@ -163,6 +165,8 @@ def _open_and_run(  # noqa: PLR0917
     except AttestreeError as error:
         if opened is not None:
             _close(session, plan.task.id, error)
+        elif isinstance(error, LifecycleError):
+            check_free(session, plan.task.id)  # says best why the ledger does not open it
         raise
 
 

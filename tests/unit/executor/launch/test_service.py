@@ -12,7 +12,7 @@ from support.memory.services import all_of, impatient, of, serve
 
 from executor.caller import Caller
 from executor.errors import DatasetError
-from executor.launch import nodes, patience, service
+from executor.launch import node_tasks, patience, service
 from executor.launch.agenda import Assignment
 from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
@@ -158,7 +158,7 @@ def test_h10_the_model_of_a_member_that_vanished_is_published_and_the_process_en
 ) -> None:
     leave(host, "node03", "node04")
     with monkeypatch.context() as vanishing:
-        vanishing.setattr(nodes, "finish", lambda *_, **__: None)
+        vanishing.setattr(node_tasks, "finish", lambda *_, **__: None)
         assert host.launch("--node", "node02", *host.data).exit_code == 0
     shutil.rmtree(host.state / "organisations" / "org1" / "users" / "node02")
     host.lay_out("node01")
@@ -256,7 +256,7 @@ def test_a_defect_ends_one_launch_and_not_the_service(
             raise defect
         return False
 
-    monkeypatch.setattr(nodes, "check_free", flawed)
+    monkeypatch.setattr(node_tasks, "check_free", flawed)
     both = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
     said = serve(host, both)
     assert [code for *_, code in of(said, Event.NODE_FAILED)] == ["EXECUTOR_FAULT"]

@@ -12,7 +12,7 @@ from support.memory.federation import Federation
 from support.memory.launches import SCHEMA, Host, LearnerContainer, at_host, specification_of
 from support.memory.learners import specification
 
-from executor.launch import nodes, task_run
+from executor.launch import node_tasks, task_run
 from executor.launch.places import Places
 from executor.ledger.chaincodes.orchestration import Orchestration
 from protocol.task.opening import TaskId
@@ -134,7 +134,7 @@ def test_after_a_wait_for_a_place_the_context_of_a_task_is_read_again(
     monkeypatch.setattr(Orchestration, "task_context", noted)
     counted = []
     for name, seconds in (("first", SECONDS), ("second", -1)):
-        monkeypatch.setattr(nodes, "FRESH_SECONDS", seconds)
+        monkeypatch.setattr(node_tasks, "FRESH_SECONDS", seconds)
         host.federation.process = host.agree({**specification_of(1), "process": name})
         assert host.launch("--node", "node01", *host.data).exit_code == 0
         counted.append(len([task for task in reads if task.process == name]))

@@ -16,13 +16,14 @@ from support.memory.tasks import NODE, closed, planned, session_in
 
 from executor.launch import task_run
 from executor.launch.plan import find_next_task
-from executor.launch.publish import complete_process, publish_model
+from executor.launch.publish import LastTask, complete_process, publish_model
 from executor.launch.reasons import OTHERWISE
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession
 from executor.launch.task_run import run_task
 from executor.model.content import fetch
 from learner import run as steps
+from protocol.agreement.lifecycle import ProcessState
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError, StateError, error_from
 from protocol.identifiers import EstimatorId
@@ -78,7 +79,7 @@ def test_h1_a_published_model_is_what_the_last_task_signed(session: NodeSession,
     for _ in range(2):
         summary = run_task(planned(session, tmp_path), session, lambda _: None)
     said: list[str] = []
-    assert publish_model(session, said.append) == summary.result.ensemble_digest
+    assert publish_model(session, said.append, LastTask.read(session)) == summary.result.ensemble_digest
     trees = summary.result.ensemble
     assert said == [f"publishing the model, {len(trees)} estimators"]
     transport: Any = session.ledger.transport
@@ -90,7 +91,9 @@ def test_h1_a_published_model_is_what_the_last_task_signed(session: NodeSession,
     origins = len({tree.creator for tree in trees})
     assert json.loads(arguments[4]) == {"estimators": len(trees), "origins": origins}
     assert transient is not None
-    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest  # it is there already
+    assert (
+        publish_model(session, lambda _: None, LastTask.read(session)) == summary.result.ensemble_digest
+    )  # it is there already
     model = fetch(session.ledger, session.process, NODE)
     assert model.ensemble.ids == summary.result.ensemble
     assert (model.terms.iteration, model.terms.result) == (1, summary.result.digest)
@@ -133,7 +136,7 @@ def test_a_model_is_published_after_the_trees_lives(
     federation, session = short_lived
     summary = run_task(planned(session, tmp_path), session, lambda _: None)
     expire(federation)
-    assert publish_model(session, lambda _: None) == summary.result.ensemble_digest
+    assert publish_model(session, lambda _: None, LastTask.read(session)) == summary.result.ensemble_digest
 
 
 Alter = Callable[[Any], Any]
@@ -158,21 +161,26 @@ def test_what_else_keeps_a_process_from_its_end_is_told(code: str) -> None:
         complete_process(refusing(error_from(code, "never", "")), lambda _: None)
 
 
+def test_nobody_is_asked_to_end_a_process_in_which_others_have_something_to_do() -> None:
+    unasked = error_from("PROCESS_UNKNOWN", "it was asked", "")
+    assert complete_process(refusing(unasked, iteration=1), lambda _: None) == "running"
+
+
 def test_the_last_node_says_that_the_process_is_completed() -> None:
     said: list[str] = []
     assert complete_process(refusing(None), said.append) == "running"
     assert said == ["process p is completed"]
 
 
-def refusing(error: AttestreeError | None) -> Any:
-    """A session in process p whose ledger refuses to complete it."""
+def refusing(error: AttestreeError | None, iteration: int | None = None) -> Any:
+    """A session in process p, all done or in an iteration, whose ledger refuses to complete it."""
 
     def complete(process: str) -> None:
         assert process == "p"
         if error is not None:
             raise error
 
-    status = SimpleNamespace(status=SimpleNamespace(value="running"))
+    status = SimpleNamespace(status=ProcessState.RUNNING, iteration=iteration)
     orchestration = SimpleNamespace(complete=complete, status={"p": status}.__getitem__)
     return SimpleNamespace(process="p", ledger=SimpleNamespace(orchestration=orchestration))
 
@@ -242,3 +250,28 @@ def test_f7_an_executor_with_a_copied_directory_closes_nothing_of_the_first(
     recover(session, lambda _: None)
     assert closed(session).code == "EXECUTOR_LOST"
     check_free(second, task)
+
+
+def test_f7_a_task_that_another_executor_has_begun_meanwhile_is_not_opened_and_says_so(
+    session: NodeSession,
+    federation: Any,
+    socket_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node's later tasks are opened without a look at who is at work: the ledger refuses them."""
+    run_task(planned(session, tmp_path), session, lambda _: None)
+    session.removal.finish()
+    shutil.copytree(socket_folder / "s", tmp_path / "copy")
+    second, plan = session_in(tmp_path / "copy", federation), planned(session, tmp_path)
+
+    def die(*_: object) -> None:
+        raise LearnerKilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LearnerContainer, "create", die)
+        with pytest.raises(LearnerKilledError):
+            run_task(planned(second, tmp_path), second, lambda _: None)
+    with pytest.raises(StateError, match="TASK_BUSY"):
+        run_task(plan, session, lambda _: None)
+    assert session.ledger.execution.get_task(TaskId(session.process, NODE, 1)).is_under_way
