@@ -3,10 +3,12 @@
 import gc
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from runner import processes
 
 E2E = Path(__file__).parent / "e2e"
 E2E_SECONDS = 300
@@ -49,6 +51,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if E2E in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(E2E_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Show with a test that took too long what it may have waited for: the stack names no process."""
+    report = yield
+    if call.excinfo is not None and str(call.excinfo.value).startswith("Timeout "):
+        report.sections.append(("Processes", "\n".join(processes.related())))
+    return report
 
 
 class Results:
