@@ -27,6 +27,9 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _LONGEST_NUMBER = len(str(-MAX_INTEGER))
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % len(str(MAX_INTEGER)))
+_SHORT = 4096
+"""Up to how many bytes whole numbers are looked at one by one: longer records may hold many."""
+_PRINTABLE = bytes({*range(0x20, 0x7F)} - {*b"\\"})
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes({*range(256)} - {*b"[]{}"})
 # What is too deep is refused before, so nothing that goes in circles comes to it.
@@ -50,6 +53,10 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
         raise EncodingError("RECORD_TYPE", f"a record is read from bytes, not {type(raw).__name__}")
     if len(raw) > max_bytes:
         raise EncodingError("RECORD_SIZE", f"{len(raw)} bytes are more than {max_bytes}")
+    if len(raw) <= _SHORT:
+        short = _decode_short(raw)
+        if short is not None:
+            return short
     outside = b"" if b"\\" in raw else b"".join(raw.split(b'"')[::2])
     if not outside or not _is_shallow(outside):
         _check_nesting(raw)
@@ -70,6 +77,20 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Record:
     if _ENCODER.encode(record) != text:
         raise EncodingError("RECORD_NOT_CANONICAL", "another spelling of a record than its canonical one")
     return record
+
+
+def _decode_short(raw: bytes) -> Record:
+    """Read a record whose text is plain and whose brackets are few, which most are; None for any other."""
+    if raw.translate(None, _PRINTABLE) or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        return None
+    text = raw.decode()
+    record: Record
+    try:
+        record, _ = _SHORT_DECODER.raw_decode(text)
+    except (json.JSONDecodeError, EncodingError):
+        return None  # `decode` says why
+    # A key that stands twice is written once, so such a record is not written as it was read.
+    return record if _ENCODER.encode(record) == text else None
 
 
 def digest(record: Record) -> Digest:
@@ -192,3 +213,5 @@ _DECODER = json.JSONDecoder(
 )
 _PLAIN_DECODER = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float)
 """For records whose numbers are all short, and whose keys are counted otherwise."""
+_SHORT_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_no_float, parse_constant=_no_float)
+"""For short records, whose keys are counted otherwise."""

@@ -11,7 +11,6 @@ PREFIX = "sha256:"
 SIZE = 32
 
 _HEX = re.compile(r"[0-9a-f]*")
-_SPELLING = re.compile(r"sha256:[0-9a-f]{64}")
 _LENGTH = len(PREFIX) + 2 * SIZE
 
 
@@ -35,8 +34,14 @@ class Digest:
         """Read the one spelling, `sha256:` and 64 lower-case hex digits, and refuse every other."""
         if not isinstance(text, str):
             raise DigestError("DIGEST_SYNTAX", f"a digest is text, not {type(text).__name__}")
-        if len(text) == _LENGTH and _SPELLING.fullmatch(text):
-            return cls(bytes.fromhex(text[len(PREFIX) :]))
+        if len(text) == _LENGTH and text.startswith(PREFIX):
+            digits = text[len(PREFIX) :]
+            try:
+                raw = bytes.fromhex(digits)
+            except ValueError:
+                raw = b""
+            if raw.hex() == digits:  # no capitals and no spaces, which Python reads, too
+                return cls(raw)
         algorithm, separator, digits = text.partition(":")
         if not separator or not _HEX.fullmatch(digits):
             raise DigestError("DIGEST_SYNTAX", f"{text[:80]!r} is not a digest")

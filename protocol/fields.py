@@ -80,6 +80,14 @@ class Fields:
             raise self._value(name, f"is not text of at most {longest} characters")
         return found
 
+    def texts(self, names: Iterable[str]) -> list[str]:
+        """Read several texts for people."""
+        found = [self._record[name] for name in names]
+        for name, text in zip(names, found, strict=True):
+            if type(text) is not str or len(text) > MAX_TEXT:
+                self.text(name)
+        return found
+
     def digest(self, name: str) -> Digest:
         """Read a SHA-256."""
         return Digest.parse(self._record[name])

@@ -54,10 +54,7 @@ def parse_image_name(text: str) -> ImageName:
 
 def parse_image_version(text: str) -> ImageVersion:
     """Read the version of an image, such as `1.2.0`; not `latest`, which is another image tomorrow."""
-    version = _parse(text, "image version", _NAME, MAX_NAME)
-    if version == "latest":
-        raise IdentifierError("NAME_SYNTAX", "image version 'latest' names no particular image")
-    return ImageVersion(version)
+    return _image_version(text) if type(text) is str else _not_text(text, "image version")
 
 
 def check_counter(value: int, what: str) -> int:
@@ -114,6 +111,14 @@ def _node(text: str) -> NodeName:
 @lru_cache(maxsize=_NAMES_KEPT)
 def _image_name(text: str) -> ImageName:
     return ImageName(_parse(text, "image name", _IMAGE_NAME, MAX_IMAGE_NAME))
+
+
+@lru_cache(maxsize=_NAMES_KEPT)
+def _image_version(text: str) -> ImageVersion:
+    version = _parse(text, "image version", _NAME, MAX_NAME)
+    if version == "latest":
+        raise IdentifierError("NAME_SYNTAX", "image version 'latest' names no particular image")
+    return ImageVersion(version)
 
 
 @lru_cache(maxsize=_NAMES_KEPT)

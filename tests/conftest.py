@@ -3,13 +3,18 @@
 import gc
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from runner import processes
 
 E2E = Path(__file__).parent / "e2e"
 E2E_SECONDS = 300
+# Many small values are made and few are garbage that only the collector finds: every 700, as is usual, it
+# takes a twentieth of the time of all tests.
+OBJECTS_BETWEEN_COLLECTIONS = 300_000
 
 # No deadline: a busy machine is slow, not wrong. The same examples every time, so that a change that broke
 # nothing fails nothing; scripts/flaky asks for others, and more of them, by a seed that it prints.
@@ -39,8 +44,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Collect garbage again, but look no more at what stays to the end."""
+    """Collect garbage again, but look no more at what stays to the end, and rarely at what tests share."""
     gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
 
 
@@ -49,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if E2E in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(E2E_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Show with a test that took too long what it may have waited for: the stack names no process."""
+    report = yield
+    if call.excinfo is not None and str(call.excinfo.value).startswith("Timeout "):
+        report.sections.append(("Processes", "\n".join(processes.related())))
+    return report
 
 
 class Results:

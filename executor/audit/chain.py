@@ -11,7 +11,6 @@ For each block, in order:
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -238,15 +237,15 @@ class Chain:
         check("hash chain", same, "its transactions are not those of its header", where)
 
     def _check_orderers(self, block: Block, number: int) -> None:
-        where, ordering = f"block {number}", self.configuration.ordering
+        where, configuration = f"block {number}", self.configuration
         try:
-            found = block.orderers(self.configuration)
-            ordered = block.is_ordered(self.configuration, found)
+            found = block.orderers(configuration)
+            ordered = block.is_ordered(configuration, found)
             expected = number if block.config_envelope() is not None else self._config_block
             known = block.last_config == expected
             if not block.is_repeated:
                 self.unsigned.append(number)
-            self._check_view(block, where)
+            self._check_view(block, configuration, where)
         except MalformedError as error:
             self.findings.fail("orderers", str(error), where)
             return
@@ -256,29 +255,33 @@ class Chain:
         self.findings.count("orderers", 2)
         if not ordered:
             signed = ", ".join(identity.name[:64] for identity in found) or "nobody who may"
+            ordering = configuration.ordering
             needed = f", and {ordering.quorum} consenters must" if ordering.is_bft else ""
             self.findings.fail("orderers", f"it is signed by {signed}{needed}", where)
         if not known:
             self.findings.fail("orderers", f"it names block {block.last_config} as configuration", where)
 
-    def _check_view(self, block: Block, where: str) -> None:
+    def _check_view(self, block: Block, configuration: Configuration, where: str) -> None:
         """Check that a quorum's decisions follow each other; the first after another consensus is new."""
-        last, self._view = self._view, block.view if self.configuration.ordering.is_bft else None
+        last, self._view = self._view, block.view if configuration.ordering.is_bft else None
         if last is not None and self._view is not None:
             what = f"the orderers took it for {self._view}, after {last}"
             self.findings.check("orderers", self._view.follows(last), what, where)
 
     def _check_transactions(self, block: Block, number: int) -> Iterator[Committed]:
-        envelope = block.config_envelope()
+        envelope, flags = block.config_envelope(), block.flags
         if envelope is not None:
             self._check_configuration(envelope, number)
             judged = [Judged(0, tx_id_of(block.data[0]), Verdict.VALID, counts=True)]
         else:
             judged = self.validator.judge(block, self.configuration)
-        updates = self.validator.settle(number, judged, block.flags)
-        found = bytes(Verdict.VALID if item.counts else item.verdict for item in judged)
+        updates = self.validator.settle(number, judged, flags)
+        found = bytes([Verdict.VALID if item.counts else item.verdict for item in judged])
         for item in judged:
-            yield from self._compare(block, item)
+            position = Position(block.number, item.index)
+            self._compare(position, item, flags)
+            if item.counts and item.transaction is not None:
+                yield Committed(position, item.transaction)
         self.validator.apply(number, found, updates)
         definitions = self.validator.endorsements.definitions
         self.rules.take(number, updates, self.configuration, definitions)
@@ -296,10 +299,9 @@ class Chain:
         except (UnauthorisedError, UntrustedError, MalformedError, InvalidError) as error:
             self.findings.fail("configuration", str(error), where)
 
-    def _compare(self, block: Block, item: Judged) -> Iterator[Committed]:
-        """Judge a transaction's noted verdict, and hand it on if it counts."""
-        position = Position(block.number, item.index)
-        noted = block.flags[item.index] if item.index < len(block.flags) else None
+    def _compare(self, position: Position, item: Judged, flags: bytes) -> None:
+        """Judge a transaction's noted verdict, and count what was checked of it."""
+        noted = flags[item.index] if item.index < len(flags) else None
         self.transactions += 1
         self.findings.count("validity flags")
         if noted != item.verdict:
@@ -307,12 +309,12 @@ class Chain:
             report_verdict(self.findings, item, noted, where)
         if item.transaction is None:
             return
+        endorsers = len(item.transaction.endorsers)
         self.findings.count("creators")
-        self.findings.count("endorsements", len(item.transaction.endorsers))
-        self.signatures += 1 + len(item.transaction.endorsers)
+        self.findings.count("endorsements", endorsers)
+        self.signatures += 1 + endorsers
         if item.counts:
             self.endorsed_by[len(item.transaction.endorsed_by)] += 1
-            yield Committed(position, item.transaction)
 
     def _check_commit_hash(self, block: Block, number: int) -> None:
         try:
@@ -339,9 +341,17 @@ def _signatures(blocks: Sequence[Block | MalformedError], configuration: Configu
     for block in blocks:
         if isinstance(block, MalformedError):
             continue
-        with suppress(MalformedError):
-            found += block.signed(configuration)
+        found += _orderers_signatures(block, configuration)
         for form in block.forms:
             if isinstance(form, Form):
-                found += (form.created, *form.endorsed)
+                found.append(form.created)
+                found += form.endorsed
     return found
+
+
+def _orderers_signatures(block: Block, configuration: Configuration) -> list[Signed]:
+    """Return the orderers' signatures; none where they cannot be read, which is said when it is judged."""
+    try:
+        return block.signed(configuration)
+    except MalformedError:
+        return []

@@ -98,12 +98,13 @@ class Rules:
             if update.metadata and update.metadata not in self._keys:
                 self._keys.add(update.metadata)
                 self._weigh_key(block, key, update.metadata)
+        if not defined:
+            return
         for name in sorted(defined):
             how = "another definition" if name in self._names else "defined"
             self.changes.append(Change(block, f"chaincode {name[:64]} {how}{_described(name, definitions)}"))
-        if defined:
-            self._names |= defined
-            self._weigh(block, configuration, definitions, defined)
+        self._names |= defined
+        self._weigh(block, configuration, definitions, defined)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of a report."""

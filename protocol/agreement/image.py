@@ -65,7 +65,7 @@ class Image:
     def from_dict(cls, record: Any) -> Self:
         """Read the fields back from the ledger's record."""
         found = Fields(record, "an image", _NEEDED)
-        name, version, manifest_digest, image_id, repository, description = map(found.text, _FIELDS)
+        name, version, manifest_digest, image_id, repository, description = found.texts(_FIELDS)
         return cls(
             name, version, Digest.parse(manifest_digest), Digest.parse(image_id), repository, description
         )

@@ -75,6 +75,8 @@ class _Layout(NamedTuple):
     """What is known of a class of records, found out once: a page has thousands of them."""
 
     fields: tuple[_Field, ...]
+    readers: tuple[tuple[str, type | None, _Field], ...]
+    """The fields, each with its name and the type whose values are read as they are."""
     needed: frozenset[str]
     optional: frozenset[str]
 
@@ -97,10 +99,10 @@ class LedgerRecord:
         if cls.versioned and (type(record["version"]) is not int or record["version"] != VERSION):
             Fields(record, cls.__name__, layout.needed, layout.optional).version(VERSION)
         values = []
-        for field in layout.fields:
-            value = record.get(field.name)
+        for name, plain, field in layout.readers:
+            value = record.get(name)
             # Most fields are text, which costs no call.
-            values.append(value if type(value) is field.codec.plain else _read(cls, field, value))
+            values.append(value if type(value) is plain else _read(cls, field, value))
         return cls(*values)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +154,8 @@ def _layout(cls: type[LedgerRecord]) -> _Layout:
         needed = {field.name for field in found} - optional
         if cls.versioned:
             needed.add("version")
-        _LAYOUTS[cls] = _Layout(found, frozenset(needed), optional)
+        readers = tuple((field.name, field.codec.plain, field) for field in found)
+        _LAYOUTS[cls] = _Layout(found, readers, frozenset(needed), optional)
     return _LAYOUTS[cls]
 
 
@@ -227,10 +230,12 @@ def _object_of(inner: _Codec) -> _Codec:
 
 
 def _enumeration(kind: type[StrEnum]) -> _Codec:
+    members = {member.value: member for member in kind}
+
     def read(value: Any) -> StrEnum:
         try:
-            return kind(value)
-        except ValueError:
+            return members[value]
+        except (KeyError, TypeError):
             raise _WrongTypeError from None
 
     return _Codec(read, lambda value: value.value, ", ".join(f"`{member.value}`" for member in kind))

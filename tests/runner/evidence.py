@@ -43,9 +43,9 @@ SECRETS = (
 class Evidence:
     """The folder of one run, made when there is something to put into it."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], folder: Path | None = None) -> None:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
-        self.folder = ROOT / "build" / f"test-failure-{now}-{os.getpid()}"
+        self.folder = folder or ROOT / "build" / f"test-failure-{now}-{os.getpid()}"
         self._environment = environment
 
     @property

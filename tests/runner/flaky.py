@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from . import leftovers, plan, results, surroundings
-from .jobs import Job, Work
+from .evidence import Evidence
+from .jobs import Ended, Job, Work
 from .load import load
 from .partner import Partner
 from .rates import Rates, Turn
@@ -33,7 +34,7 @@ USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
   --keep          leave the test network up at the end, and use one that is up
 
 The unit tests and each file of end-to-end tests, or those of PATH, in random order. Exit code 1 if a test
-failed. The logs of failed turns are kept beside the results.
+failed. The logs of failed turns, and of the network's containers, are kept beside the results.
 """
 
 
@@ -187,18 +188,24 @@ class Hunt:
         if len(ended) < len(jobs):
             raise KeyboardInterrupt
         # After a failure the next turn looks after the network before it begins.
-        self._sound = not any(one.failed for one in ended)
-        kept = self.rates.file.with_suffix("")
-        for one in ended:
-            if one.failed:
-                kept.mkdir(exist_ok=True)
-                shutil.copy(one.log, kept)
+        failed = [one for one in ended if one.failed]
+        self._sound = not failed
+        self.keep_logs(turn, failed)
         tests = [
             test
             for job in jobs
             for test in results.read(turn.target, Path(job.environment["ATTESTREE_RESULTS"])).tests.values()
         ]
-        self.rates.add(turn, tests, next((one.code for one in ended if one.failed), 0))
+        self.rates.add(turn, tests, failed[0].code if failed else 0)
+
+    def keep_logs(self, turn: Turn, failed: Sequence[Ended]) -> None:
+        """Keep the logs of what failed and, where it had the network, of every container."""
+        kept = self.rates.file.with_suffix("")
+        for one in failed:
+            kept.mkdir(exist_ok=True)
+            shutil.copy(one.log, kept)
+        if failed and turn.target.startswith(E2E):
+            Evidence(self.environment, kept).collect_containers(f"containers-{turn.seed}")
 
     def _job(self, turn: Turn, number: int, given: list[str]) -> Job:
         """Return one process of a turn."""

@@ -76,10 +76,11 @@ class Run:
             if removed:
                 counted = ", ".join(f"{kind} x{count}" for kind, count in removed.items())
                 say(f"removed what an earlier run left: {counted}")
-        self.work.side_by_side(self._network_and_shared(), *self._checks_and_units())
+        first, later = self._units()
+        self.work.side_by_side(self._network_and_shared(), self._checks(), *first)
         is_up = not any(ended.failed and ended.job.needed for ended in self.work.ended)
         alone = self._on_network(plan.ALONE) if plan.ALONE in self.e2e and is_up else ()
-        self.work.side_by_side(alone, self._fuzz())
+        self.work.side_by_side(alone, self._fuzz(), *later)
 
     def _network_and_shared(self) -> Iterator[Job]:
         """Begin with the tests that go side by side as soon as the network is up: they often wait."""
@@ -97,16 +98,24 @@ class Run:
             self.evidence.collect_containers(f"containers-after-{name.replace(' ', '-')}")
 
     def _without_network(self) -> None:
-        self.work.side_by_side(*self._checks_and_units(), self._fuzz())
+        first, later = self._units()
+        self.work.side_by_side(self._checks(), *first, *later, self._fuzz())
 
-    def _checks_and_units(self) -> list[list[Job]]:
+    def _checks(self) -> list[Job]:
+        if self.selection.chosen:
+            return []
+        return [*plan.checks(), *([plan.mutants()] if os.environ.get("CI") else [])]
+
+    def _units(self) -> tuple[list[list[Job]], list[list[Job]]]:
+        """Return the lanes of unit tests: those that begin at once, and those beside the tests that go alone.
+
+        Tests that go alone mostly wait, while those that go side by side leave no processor idle.
+        """
         units = plan.units(self.selection, self.logs, live=not self.e2e) if self.selection.unit else []
         self.groups += [job.name for job in units]
         lanes = [[job] for job in units]
-        if self.selection.chosen:
-            return lanes
-        mutants = [plan.mutants()] if os.environ.get("CI") else []
-        return [[*plan.checks(), *mutants], *lanes]
+        at_once = len(lanes) if self.selection.chosen else len(lanes) - 1
+        return lanes[:at_once], lanes[at_once:]
 
     def _fuzz(self) -> list[Job]:
         """Search for hostile inputs while tests go one by one: it needs no network, only the time."""

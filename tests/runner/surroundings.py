@@ -61,6 +61,8 @@ def environment(temporary: Path) -> dict[str, str]:
         "ATTESTREE_PROJECT": PROJECT,
         "ATTESTREE_PORTS": PORTS,
         "ATTESTREE_CONFIDENTIAL_BLOCKS": TREE_LIVES,
+        # Tables of characters, which a fresh clone would have every process of unit tests make.
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(cache() / "hypothesis"),
         "LC_ALL": "C.UTF-8",
         "TMPDIR": str(temporary),
         # In which order sets come is another thing that a failure may depend on, so it can be repeated.

@@ -14,12 +14,15 @@ from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, common, parse
 from executor.audit.fabric.policy import signers
 from executor.audit.fabric.view import View
+from protocol.digest import SIZE
 
 SIGNATURES, LAST_CONFIG, FLAGS, UNUSED, COMMIT_HASH = range(5)
 """The places of the block's metadata."""
 FIRST = (b"\n\2\n\0", b"", b"\0", b"", b"")
 """The metadata of a first block, which nobody signs: no configuration before it, and a valid transaction."""
 _CONFIG = int(common.CONFIG)
+_NOTED = bytes((1 << 3 | 2, SIZE))
+"""How metadata begin that hold a hash and nothing else."""
 
 
 @dataclass(slots=True)
@@ -40,7 +43,7 @@ class Block:
     _forms: list[Form | InvalidError] | None = field(init=False, repr=False, default=None)
     _signed: tuple[Configuration, list[Signed]] | None = field(init=False, repr=False, default=None)
     _signatures: Any = field(init=False, repr=False, default=None)
-    _said: Any = field(init=False, repr=False, default=None)
+    _said: tuple[int, bytes] | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         number = self.number.to_bytes(self.number.bit_length() // 8 + 1, "big")
@@ -84,17 +87,19 @@ class Block:
     def commit_hash(self) -> bytes:
         """What the exporting peer noted about its state; signed by nobody."""
         raw = self.metadata[COMMIT_HASH] if len(self.metadata) > COMMIT_HASH else b""
+        if len(raw) == len(_NOTED) + SIZE and raw.startswith(_NOTED):
+            return raw[len(_NOTED) :]
         return bytes(parse(common.Metadata, raw).value)
 
     @property
     def last_config(self) -> int:
         """The number of the configuration block in force, as the orderers signed it."""
-        return int(self._metadata_value().last_config.index)
+        return self._orderers_value()[0]
 
     @property
     def view(self) -> View:
         """The place in the order that a quorum of orderers signed."""
-        return View.from_bytes(self._metadata_value().consenter_metadata)
+        return View.from_bytes(self._orderers_value()[1])
 
     @property
     def is_repeated(self) -> bool:
@@ -133,9 +138,9 @@ class Block:
 
     def _read_signed(self, configuration: Configuration) -> list[Signed]:
         metadata, header, found = self._signature_metadata(), self.header, []
+        value, is_bft = metadata.value, configuration.ordering.is_bft
         for item in metadata.signatures:
-            by_number = item.identifier_header and not item.signature_header
-            if configuration.ordering.is_bft and by_number:
+            if is_bft and item.identifier_header and not item.signature_header:
                 said = item.identifier_header
                 number = int(parse(common.IdentifierHeader, said).identifier)
                 named = configuration.ordering.identity_of(number)
@@ -143,13 +148,14 @@ class Block:
                 said = item.signature_header
                 named = parse(common.SignatureHeader, said).creator
             if named is not None:
-                found.append(Signed(named, metadata.value + said + header, item.signature))
+                found.append(Signed(named, value + said + header, item.signature))
         return found
 
-    def _metadata_value(self) -> Any:
-        """Return what the orderers signed besides the header."""
+    def _orderers_value(self) -> tuple[int, bytes]:
+        """Return what the orderers signed besides the header: a configuration block, and their own notes."""
         if self._said is None:
-            self._said = parse(common.OrdererBlockMetadata, self._signature_metadata().value)
+            found = parse(common.OrdererBlockMetadata, self._signature_metadata().value)
+            self._said = found.last_config.index, found.consenter_metadata
         return self._said
 
     def _signature_metadata(self) -> Any:

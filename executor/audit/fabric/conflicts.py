@@ -17,7 +17,7 @@ def find_conflict(sets: list[NamespaceSet], state: State, updates: dict[Key, Upd
     for part in sets:
         if not _all_as_read(part.reads, state, updates):
             return Verdict.MVCC_READ_CONFLICT
-        if not all(_is_same_range(part.name, asked, state, updates) for asked in part.ranges):
+        if part.ranges and not all(_is_same_range(part.name, asked, state, updates) for asked in part.ranges):
             return Verdict.PHANTOM_READ_CONFLICT
         if not _all_as_read(part.hashed_reads, state, updates):
             return Verdict.MVCC_READ_CONFLICT
@@ -25,7 +25,10 @@ def find_conflict(sets: list[NamespaceSet], state: State, updates: dict[Key, Upd
 
 
 def _all_as_read(reads: list[tuple[Key, Version | None]], state: State, updates: dict[Key, Update]) -> bool:
-    return all(key not in updates and state.version(key) == version for key, version in reads)
+    for key, version in reads:  # noqa: SIM110 - without a generator for each part of each transaction
+        if key in updates or state.version(key) != version:
+            return False
+    return True
 
 
 def _is_same_range(namespace: str, asked: Range, state: State, updates: dict[Key, Update]) -> bool:

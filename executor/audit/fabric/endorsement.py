@@ -103,6 +103,8 @@ class Endorsements:
         self._state = state
         self.definitions = Definitions(state)
         self._counted: dict[tuple[Configuration, str, tuple[Identity, ...]], tuple[str, ...]] = {}
+        self._policies: dict[tuple[Configuration, str], Check] = {}
+        """By chaincode, the check of its policy under a configuration."""
 
     def check(self, found: Transaction, configuration: Configuration, block: BlockPolicies) -> None:
         """Return if every change is endorsed as its policies ask; raise with the verdicts of peers.
@@ -110,11 +112,12 @@ class Endorsements:
         A peer judges the chaincodes in an order that nobody can foretell and notes the first fault, so all
         of them are found.
         """
-        parts = {part.name: part for part in found.sets}
-        changed = [name for name, part in parts.items() if part.has_changes]
+        parts: dict[str, NamespaceSet | None] = {found.chaincode: None}
+        for own in found.sets:
+            if own.name == found.chaincode or own.has_changes:
+                parts[own.name] = own
         faults: list[InvalidError] = []
-        for name in dict.fromkeys([found.chaincode, *changed]):
-            part = parts.get(name)
+        for name, part in parts.items():
             try:
                 default = self._policy_of(name, configuration)
                 self._check_part(name, part, default, found.endorsers, configuration, block)
@@ -149,8 +152,18 @@ class Endorsements:
         """Read definitions anew: the lifecycle has written."""
         self.definitions.forget()
         self._counted.clear()
+        self._policies.clear()
 
     def _policy_of(self, name: str, configuration: Configuration) -> Check:
+        known = self._policies.get((configuration, name))
+        if known is None:
+            known = self._read_policy(name, configuration)
+            if len(self._policies) >= MAX_KNOWN:
+                self._policies.clear()
+            self._policies[configuration, name] = known
+        return known
+
+    def _read_policy(self, name: str, configuration: Configuration) -> Check:
         if name == LIFECYCLE:
             if configuration.policies.has(LIFECYCLE_POLICY):
                 return _named(LIFECYCLE_POLICY, configuration)

@@ -161,18 +161,19 @@ def _action(payload: Any) -> tuple[bytes, Any, bytes, Any]:
     actions = parse(transaction.Transaction, payload.data).actions
     if len(actions) != 1:
         raise MalformedError(f"it has {len(actions)} actions, not one")
-    header = actions[0].header
-    if header != payload.header.signature_header:  # which has both, or nobody would have come here
+    first, headers = actions[0], payload.header
+    header = first.header
+    if header != headers.signature_header:  # which has both, or nobody would have come here
         inner = parse(common.SignatureHeader, header)
         if not inner.nonce or not inner.creator:
             raise MalformedError("its action names no creator")
-    found = parse(transaction.ChaincodeActionPayload, actions[0].payload)
+    found = parse(transaction.ChaincodeActionPayload, first.payload)
     asked, action = found.chaincode_proposal_payload, found.action
     if not asked:  # its hash would be that of the headers alone, which peers do not compute
         raise MalformedError("its action holds no proposal")
     answered = action.proposal_response_payload
     answer = parse(response.ProposalResponsePayload, answered)
-    bound = hashlib.sha256(payload.header.channel_header + header + asked)
+    bound = hashlib.sha256(headers.channel_header + header + asked)
     if bound.digest() != answer.proposal_hash:
         raise MalformedError("what was endorsed is another proposal")
     return asked, action, answered, answer
@@ -189,11 +190,12 @@ def _results(channel: Any, answer: Any) -> tuple[str, list[NamespaceSet]]:
         raise InvalidError(Verdict.BAD_RWSET, str(error)) from error
     if called is None or not done.HasField("chaincode_id"):
         raise InvalidError(Verdict.INVALID_OTHER_REASON, "it names no chaincode")
-    name = called
-    if not name or name != done.chaincode_id.name or not done.chaincode_id.version:
+    name, ran = called, done.chaincode_id
+    if not name or name != ran.name or not ran.version:
         raise InvalidError(Verdict.INVALID_CHAINCODE, "its header and its endorsement name two chaincodes")
-    if done.events:
-        happened = parsed(event.ChaincodeEvent, done.events, Verdict.INVALID_OTHER_REASON)
+    events = done.events
+    if events:
+        happened = parsed(event.ChaincodeEvent, events, Verdict.INVALID_OTHER_REASON)
         if happened.chaincode_id != name:
             raise InvalidError(Verdict.INVALID_OTHER_REASON, "its event is another chaincode's")
     if len({found.name for found in sets}) != len(sets):

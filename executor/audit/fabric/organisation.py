@@ -150,9 +150,9 @@ class Members:
 
     def identify(self, serialized: bytes) -> Identity:
         """Return the identity behind a signature header or an endorsement, or raise."""
-        if serialized not in self._known:
-            self._known[serialized] = self._read(serialized)
-        found = self._known[serialized]
+        found = self._known.get(serialized)
+        if found is None:
+            found = self._known[serialized] = self._read(serialized)
         if isinstance(found, UntrustedError):
             raise found
         return found

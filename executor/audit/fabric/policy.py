@@ -23,13 +23,14 @@ _KIND = principal.MSPPrincipal
 def signers(members: Members, found: Sequence[Signed]) -> list[Identity]:
     """Return who really signed, each once."""
     valid: dict[tuple[str, bytes], Identity] = {}
-    for item in found:
+    for named, message, signature in found:
         try:
-            identity = members.identify(item.identity)
+            identity = members.identify(named)
         except UntrustedError:
             continue
-        if identity.key not in valid and identity.signed(item.message, item.signature):
-            valid[identity.key] = identity
+        key = identity.key
+        if key not in valid and identity.signed(message, signature):
+            valid[key] = identity
     return list(valid.values())
 
 

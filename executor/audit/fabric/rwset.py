@@ -67,21 +67,27 @@ class NamespaceSet(NamedTuple):
         """Decode the part of one chaincode."""
         name = found.namespace
         public = parse(kvrwset.KVRWSet, found.rwset)
+        reads = [(Key(name, "", read.key), _version(read)) for read in public.reads]
+        ranges = [_range(item) for item in public.range_queries_info]
+        writes = [_write(name, write) for write in public.writes]
+        metadata = [_metadata(Key(name, "", change.key), change) for change in public.metadata_writes]
         hashed = [
             (part.collection_name, parse(kvrwset.HashedRWSet, part.hashed_rwset))
             for part in found.collection_hashed_rwset
         ]
+        if not hashed:
+            return cls(name, reads, ranges, [], writes, metadata, [], [])
         return cls(
             name,
-            [(Key(name, "", read.key), _version(read)) for read in public.reads],
-            [_range(item) for item in public.range_queries_info],
+            reads,
+            ranges,
             [
                 (Key(name, part, read.key_hash), _version(read))
                 for part, inner in hashed
                 for read in inner.hashed_reads
             ],
-            [_write(name, write) for write in public.writes],
-            [_metadata(Key(name, "", change.key), change) for change in public.metadata_writes],
+            writes,
+            metadata,
             [_hashed_write(name, part, write) for part, inner in hashed for write in inner.hashed_writes],
             [
                 _metadata(Key(name, part, change.key_hash), change)
@@ -97,7 +103,10 @@ def read_sets(raw: bytes) -> list[NamespaceSet]:
 
 
 def _version(read: Any) -> Version | None:
-    return Version(read.version.block_num, read.version.tx_num) if read.HasField("version") else None
+    if not read.HasField("version"):
+        return None
+    found = read.version
+    return Version(found.block_num, found.tx_num)
 
 
 def _range(item: Any) -> Range:
@@ -105,13 +114,14 @@ def _range(item: Any) -> Range:
 
 
 def _write(namespace: str, write: Any) -> Write:
-    removed = write.is_delete or not write.value
-    return Write(Key(namespace, "", write.key), None if removed else write.value)
+    value = write.value
+    return Write(Key(namespace, "", write.key), None if write.is_delete or not value else value)
 
 
 def _hashed_write(namespace: str, collection: str, write: Any) -> Write:
-    removed = write.is_delete or write.value_hash in (b"", _HASH_OF_NOTHING)
-    return Write(Key(namespace, collection, write.key_hash), None if removed else write.value_hash)
+    value = write.value_hash
+    removed = write.is_delete or value in (b"", _HASH_OF_NOTHING)
+    return Write(Key(namespace, collection, write.key_hash), None if removed else value)
 
 
 def _metadata(key: Key, change: Any) -> MetadataWrite:

@@ -8,6 +8,8 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
 
 from executor.audit.fabric.block import Block
 from executor.audit.fabric.configuration import Configuration
@@ -21,6 +23,7 @@ from executor.audit.fabric.transaction import Transaction, tx_id_of
 
 VALIDATION_PARAMETER = "VALIDATION_PARAMETER"
 _ID = re.compile("[0-9a-f]{64}").fullmatch
+_PLACE = itemgetter(0, 1, 2)
 
 
 @dataclass(slots=True)
@@ -72,8 +75,8 @@ class Validator:
         Reads are checked later (`settle`), because they depend on the verdicts before them.
         """
         policies, seen, found = BlockPolicies(), set[str](), list[Judged]()
-        for index, raw in enumerate(block.data):
-            judged = self._judge(index, raw, block.forms[index], configuration, policies)
+        for index, (raw, form) in enumerate(zip(block.data, block.forms, strict=True)):
+            judged = self._judge(index, raw, form, configuration, policies)
             if judged.verdict is Verdict.VALID:
                 if judged.tx_id in seen:
                     judged.verdict, judged.why = Verdict.DUPLICATE_TXID, "its id stands earlier in the block"
@@ -181,34 +184,30 @@ def kept_id(tx_id: str) -> bytes:
 
 def commit_hash(flags: bytes, updates: dict[Key, Update], before: bytes) -> bytes:
     """Return a peer's hash over the verdicts, all that changed, and its hash of the block before."""
-    digest = hashlib.sha256(_varint(len(flags)) + flags)
-    for part in _written(updates):
-        digest.update(part)
-    digest.update(before)
-    return digest.digest()
+    return hashlib.sha256(b"".join((_varint(len(flags)), flags, *_written(updates), before))).digest()
 
 
 def _written(updates: dict[Key, Update]) -> Iterator[bytes]:
     """Write changes as Fabric does: by chaincode, public ones first, names only where they change."""
-    found = [(*key[:2], _raw(key), update) for key, update in updates.items() if key.namespace]
-    found.sort(key=lambda item: item[:3])
+    found = [
+        (namespace, collection, name.encode() if isinstance(name, str) else name, update)
+        for (namespace, collection, name), update in updates.items()
+        if namespace
+    ]
+    found.sort(key=_PLACE)
     last: tuple[str, str] = ("", "")
-    for namespace, collection, raw, update in found:
-        fields = b""
-        if namespace != last[0]:
-            fields += _field(1, namespace.encode())
+    for namespace, collection, raw, (version, value, _) in found:
+        names = b"" if namespace == last[0] else _field(1, namespace.encode())
         if collection and (namespace, collection) != last:
-            fields += _field(2, collection.encode())
+            names += _field(2, collection.encode())
         last = (namespace, collection)
-        fields += _field(3, raw)
-        fields += b"\x20\x01" if update.value is None else _field(5, update.value)
-        block, tx = update.version
-        fields += _field(6, _height(block) + _height(tx))
-        yield _field(1, fields)
+        written = b"\x20\x01" if value is None else _field(5, value)
+        yield _field(1, names + _field(3, raw) + written + _version(version))
 
 
-def _raw(key: Key) -> bytes:
-    return key.name.encode() if isinstance(key.name, str) else key.name
+@lru_cache(maxsize=64)
+def _version(version: Version) -> bytes:
+    return _field(6, _height(version.block) + _height(version.tx))
 
 
 def _field(number: int, content: bytes) -> bytes:

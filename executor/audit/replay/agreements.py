@@ -27,27 +27,25 @@ SENTENCES = {
 
 def check_image(findings: Findings, view: View, item: Written) -> None:
     """An image version keeps its content; only its status moves, by its own organisation."""
-    record, key = item.record, item.key
+    record, key, where = item.record, str(item.key), view.where
     assert isinstance(record, ImageRecord)  # noqa: S101
     before = view.before(item.raw_key, ImageRecord)
     was = ImageState.ABSENT if before is None else before.status
-    findings.check(
-        "images", _follows(IMAGE, was, record.status), f"{key} went from {was} to {record.status}", view.where
-    )
+    moved = _follows(IMAGE, was, record.status)
+    findings.check("images", moved, f"{key} went from {was} to {record.status}", where)
     if before is None:
-        scientist = view.provenance.role == SCIENTIST
-        findings.check(
-            "images", scientist, f"{key} was registered in the role {view.provenance.role!r}", view.where
-        )
-        findings.allows("images", record.image.check_registrable, str(key), view.where)
+        role = view.provenance.role
+        findings.check("images", role == SCIENTIST, f"{key} was registered in the role {role!r}", where)
+        findings.allows("images", record.image.check_registrable, key, where)
     else:
         same = before.image == record.image and before.registered == record.registered
-        findings.check("images", same, f"{key} was altered after its registration", view.where)
-    own = record.registered.organisation == view.creator.organisation.msp_id
-    findings.check("images", own, f"{key} was changed by another organisation", view.where)
+        findings.check("images", same, f"{key} was altered after its registration", where)
+    organisation = record.registered.organisation
+    own = organisation == view.creator.organisation.msp_id
+    findings.check("images", own, f"{key} was changed by another organisation", where)
     name = view.find(keys.imagename(record.image.name), ImageNameRecord)
-    named = name is not None and name.organisation == record.registered.organisation
-    findings.check("images", named, f"{key} has the name of another organisation's image", view.where)
+    named = name is not None and name.organisation == organisation
+    findings.check("images", named, f"{key} has the name of another organisation's image", where)
 
 
 def check_image_name(findings: Findings, view: View, item: Written) -> None:

@@ -131,7 +131,8 @@ class Replay:
         """Judge what a valid transaction wrote into the project's chaincodes."""
         view = View(self.state, committed, self._cache)
         written = self._read(view)
-        listings.check_removals(self.findings, view)
+        if view.removed:
+            listings.check_removals(self.findings, view)
         if not written:
             return
         self.authors[view.provenance.tx] = _author(view.provenance)
@@ -194,8 +195,9 @@ class Replay:
 
     def _check_authors(self, view: View, item: Written) -> None:
         """Compare every mention of somebody with what is known of the transaction it names."""
+        own = view.provenance
         for said in _mentions(item.record):
-            true = said == view.provenance or self.authors.get(said.tx) == _author(said)
+            true = said == own or self.authors.get(said.tx) == _author(said)
             what = (
                 ""
                 if true
@@ -218,10 +220,8 @@ def _mentions(value: Any) -> list[Provenance]:
         parts = value.values()
     elif kind is tuple:
         parts = (item for item in value if is_dataclass(item))
-    elif kind not in _PLAIN and is_dataclass(kind):
-        parts = map(getattr, repeat(value), _names(kind))
     else:
-        return []
+        parts = map(getattr, repeat(value), _names(kind))
     return [found for part in parts if type(part) not in _PLAIN for found in _mentions(part)]
 
 
@@ -231,7 +231,9 @@ _PLAIN = frozenset((str, int, bool, NoneType, Digest))
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """The parts of a class of records that may mention somebody."""
+    """The parts of a class that may mention somebody: of records alone, and not of plain values."""
+    if kind in _PLAIN or not is_dataclass(kind):
+        return ()
     hints = get_type_hints(kind)
     return tuple(part.name for part in fields(kind) if not _is_plain(hints[part.name]))
 

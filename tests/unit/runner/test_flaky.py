@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from runner import flaky, plan, surroundings
+from runner.jobs import Ended, Job
 from runner.partner import Partner
+from runner.rates import Rates, Turn
 from runner.selection import select
 from runner.shards import shuffled_shards
+from support.scripted_engine import Engine
 
 E2E_FILE = "tests/e2e/test_doctor.py"
 # Tells by its exit code whether it was interrupted, and is ready to be once it has made the file.
@@ -70,6 +73,24 @@ def test_the_partner_has_a_network_of_its_own_that_a_run_may_have(
         surroundings.check_names()
     assert partner.raw != tmp_path / "raw.jsonl"
     assert "--one-of-two" in partner.command, "or it would have a partner too"
+
+
+def test_a_failed_turn_keeps_its_log_and_that_of_every_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine.make(tmp_path)
+    engine.put(containers=f"1a peer {surroundings.PROJECT}\n2b theirs attestree\n")
+    monkeypatch.setattr(surroundings, "environment", lambda _: engine.environment())
+    (tmp_path / "pytest.log").write_text("one failed")
+    hunt = flaky.Hunt([], Rates(tmp_path / "raw.jsonl"), tmp_path)
+    ended = Ended(Job("pytest", [], 1), 1, 0.0, tmp_path / "pytest.log")
+    hunt.keep_logs(Turn("tests/unit", 0, 6, True), [ended])
+    assert [path.name for path in (tmp_path / "raw").iterdir()] == ["pytest.log"]
+    hunt.keep_logs(Turn(E2E_FILE, 0, 7, True), [ended])
+    assert {path.name for path in (tmp_path / "raw" / "containers-7").iterdir()} == {
+        "peer.log",
+        "docker-ps.txt",
+    }
 
 
 def played(folder: Path, seconds: float) -> Partner:

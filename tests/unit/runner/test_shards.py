@@ -20,6 +20,11 @@ def test_processes_have_about_the_same_to_do() -> None:
     assert max(sizes) < 1.05 * min(sizes)
 
 
+def test_neighbours_stay_together() -> None:
+    first, second, third = shards(WHOLE, 3)
+    assert [*first, *second, *third] == sorted(files_of(WHOLE))
+
+
 def test_which_files_meet_depends_on_the_seed_alone() -> None:
     assert shards(WHOLE) == shards(WHOLE)
     assert shuffled_shards(WHOLE, 1) == shuffled_shards(WHOLE, 1)
