@@ -33,8 +33,8 @@ class Creator:
     def from_bytes(cls, raw: bytes) -> "Creator":
         """Read a serialised identity as it stands in a proposal's signature header.
 
-        A node calls some forty times an iteration. What the same bytes say is the same each time: to read the
-        certificate and its attributes again would be a twentieth of what a call costs.
+        The same few nodes call again and again, and what the same bytes say is the same each time: the
+        certificate and its attributes need not be read for each call.
         """
         identity = wire.parse(wire.msp.SerializedIdentity, raw)
         if not identity.mspid or not identity.id_bytes:
