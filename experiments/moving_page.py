@@ -29,6 +29,7 @@ class Moved:
     """How many results each process has on the chain, by role."""
     different: Mapping[str, int]
     """How many of them are not the simulator's."""
+    seed: int
     begun_again: int
     """How many tasks were begun more than once."""
     audited: bool
@@ -69,7 +70,7 @@ def text(run: Moved) -> str:
 def write(run: Moved, docs: Path) -> None:
     """Replace this experiment's part of the results page."""
     blocks: list[Grid | str] = [ABOUT, story(run), results_grid(run), run_grid(run)]
-    pages.write_part(docs, PART, pages.section(TITLE, COMMAND, (0,), blocks))
+    pages.write_part(docs, PART, pages.section(TITLE, COMMAND, (run.seed,), blocks))
 
 
 def _by_role(event: str, processes: Mapping[str, str]) -> str:

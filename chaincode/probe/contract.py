@@ -141,7 +141,7 @@ class Probe(PrivateProbe):
         return {
             "msp": creator.msp_id,
             "name": creator.name,
-            "attributes": creator.attributes,
+            "attributes": dict(creator.attributes),
             "fingerprint": creator.fingerprint,
             "channel": ctx.channel,
             "tx": ctx.tx_id,

@@ -32,6 +32,8 @@ def moving(*, quick: bool, docs: Path | None, as_json: bool) -> None:
     from executor.network import Network  # noqa: PLC0415
     from experiments import moving_page  # noqa: PLC0415
 
+    if quick and docs is not None:
+        raise click.UsageError("--write-docs is for the whole run, without --quick")
     network, nodes = Network.load(), 4 if quick else 20
     run = MovingFederation(network, nodes, secrets.token_hex(4), note).play()
     moved = _moved(run, nodes, len(network.organisations))
@@ -44,6 +46,7 @@ def moving(*, quick: bool, docs: Path | None, as_json: bool) -> None:
 
 def _moved(run: "MovingRun", nodes: int, organisations: int) -> "Moved":
     """Return the run as its page shows it."""
+    from executor.experiment.moving_federation import SEED  # noqa: PLC0415
     from experiments.moving_page import Moved  # noqa: PLC0415
 
     return Moved(
@@ -53,6 +56,7 @@ def _moved(run: "MovingRun", nodes: int, organisations: int) -> "Moved":
         events=run.events,
         results=run.results,
         different=Counter(role for role, _, _ in run.differences),
+        seed=SEED,
         begun_again=run.again,
         audited=run.audited,
         seconds=run.seconds,

@@ -39,7 +39,8 @@ ANOMALOUS = 0.06
 ITERATIONS = 4
 CHANGED = 2
 """The first iteration of the other topology and image, and of the node that joins."""
-SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": 7}
+SEED = 7
+SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": SEED}
 
 
 @dataclass

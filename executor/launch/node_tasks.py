@@ -102,13 +102,7 @@ def _opened(
     try:
         what = f"step {step.name} to be opened"
         found = wait_until(
-            session.ledger,
-            session.process,
-            check,
-            session.seconds,
-            what,
-            stop=session.stopping,
-            shared=session.events,
+            session.ledger, session.process, check, session.seconds, what, stop=session.stopping
         )
     except ConnectionAbortedError:
         session.check_going_on()

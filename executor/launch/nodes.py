@@ -3,8 +3,8 @@
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from docker import DockerClient
 
@@ -18,7 +18,6 @@ from executor.launch.session import NodeSession, own_labels, session_of
 from executor.launch.settings import LaunchSettings
 from executor.launch.store import NodeStore
 from executor.ledger.follow import PULSE
-from executor.ledger.shared_events import SharedEvents
 from executor.sandbox.container import kill_all
 from executor.stop import StopSignals
 from protocol.errors import AttestreeError, StateError
@@ -41,21 +40,9 @@ def launch_nodes(
 ) -> list[NodeReport]:
     """Run the nodes side by side; they wait for each other on the ledger alone, as anywhere else."""
     stopping = threading.Event()
-    with (
-        stop.noted(),
-        shared_events(caller, launches[0].node) if len(launches) > 1 else nullcontext() as events,
-        ThreadPoolExecutor(len(launches), thread_name_prefix="node") as pool,
-    ):
+    with stop.noted(), ThreadPoolExecutor(len(launches), thread_name_prefix="node") as pool:
         asked = [
-            pool.submit(
-                launch_node,
-                caller,
-                client,
-                replace(each.settings, events=events),
-                each.node,
-                each.account,
-                stopping,
-            )
+            pool.submit(launch_node, caller, client, each.settings, each.node, each.account, stopping)
             for each in launches
         ]
         # In short waits, since nothing wakes this thread: a handler only notes that it was called.
@@ -65,11 +52,6 @@ def launch_nodes(
                 for each in launches:
                     kill_learner(caller, client, each.settings.process, each.node)
         return [ended.result() for ended in asked]
-
-
-def shared_events(caller: Caller, identity: str) -> SharedEvents:
-    """Follow the ledger as one of the organisation's identities, for all its nodes that wait."""
-    return SharedEvents(replace(caller, identity=identity).ledger)
 
 
 def kill_learner(caller: Caller, client: DockerClient, process: str, node: str) -> None:
@@ -130,15 +112,7 @@ def _session(
     caller: Caller, client: DockerClient, settings: LaunchSettings, node: str, stopping: threading.Event
 ) -> AbstractContextManager[NodeSession]:
     return session_of(
-        caller,
-        client,
-        settings.process,
-        node,
-        settings.seconds,
-        stopping,
-        settings.places,
-        settings.trees,
-        settings.events,
+        caller, client, settings.process, node, settings.seconds, stopping, settings.places, settings.trees
     )
 
 

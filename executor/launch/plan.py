@@ -1,6 +1,6 @@
 """What a task will be, read and checked before anything is opened, run or written."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
@@ -30,8 +30,6 @@ class NextTask:
     image: Image
     state: Digest | None
     """The state that the node's last task left; None before its first."""
-    follows: bool = False
-    """Whether this executor has just done the node's task before."""
 
     @property
     def id(self) -> TaskId:
@@ -124,7 +122,7 @@ def find_following_task(session: NodeSession, done: NextTask, state: Digest) -> 
     place = TaskId(session.process, session.node, done.id.iteration + 1)
     context = session.ledger.orchestration.task_context(place)
     if context.is_running and context.next == place.iteration:
-        return replace(_with_image(session, context, state, done), follows=True)
+        return _with_image(session, context, state, done)
     return find_next_task(session, done)
 
 

@@ -11,7 +11,6 @@ from executor.launch.plan import TaskPlan
 from executor.launch.store import NodeStore
 from executor.launch.trees import KnownTrees
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.ledger.follow import Source
 from executor.ledger.transport import Receipt
 from protocol.broker.answers import SlotsAnswer, TaskAnswer
 from protocol.digest import Digest
@@ -37,8 +36,6 @@ class TaskRelay:
     lent: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while neighbours are waited for: others may work meanwhile."""
     trees: KnownTrees = field(default_factory=KnownTrees)
-    events: Source | None = None
-    """Who follows the ledger's events; None if this task does so itself."""
     parts: PartTimes = field(default_factory=PartTimes)
     """Where the task's time goes."""
     shared: Receipt | None = field(default=None, init=False)
@@ -116,10 +113,7 @@ class TaskRelay:
         verify_statement(self.opening.public_key, said, signature)
 
     def _offers_of_all(self) -> list[Offer]:
-        # Whoever went on from an iteration that this executor did has announced its share since.
-        expected = self.context.neighbours if self.plan.task.follows and self.events is not None else ()
-        since = 0 if self.shared is None else self.shared.block
-        wait = NeighbourWait(self.ledger, self.id, self.tell, self.lent, self.events, expected, since)
+        wait = NeighbourWait(self.ledger, self.id, self.tell, self.lent)
         with self.parts.timed(Part.WAITING):
             return _by_sender(wait.offers(self.seconds, self._stopped))
 

@@ -26,7 +26,7 @@ from executor.launch.agenda import Agenda, Assignment
 from executor.launch.log import Event, LogEntry
 from executor.launch.news import News
 from executor.launch.node_report import NodeReport
-from executor.launch.nodes import account_for, kill_learner, launch_node, shared_events
+from executor.launch.nodes import account_for, kill_learner, launch_node
 from executor.launch.patience import Backoff
 from executor.launch.settings import LaunchSettings
 from executor.launch.store import held, stores_of
@@ -78,13 +78,7 @@ class Service:
 
     def run(self) -> None:
         """Serve until a signal comes."""
-        with (
-            self._alone(),
-            self.stop.noted(),
-            shared_events(self.caller, READER) as events,
-            ThreadPoolExecutor(NODES_AT_ONCE, "node") as pool,
-        ):
-            self.settings = replace(self.settings, events=events)
+        with self._alone(), self.stop.noted(), ThreadPoolExecutor(NODES_AT_ONCE, "node") as pool:
             self._say(Event.SERVICE_STARTED, "works for every process that the organisation accepted")
             try:
                 while not self.stop.asked:

@@ -14,7 +14,6 @@ from executor.launch.places import Places
 from executor.launch.store import NodeStore
 from executor.launch.trees import KnownTrees
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.ledger.follow import Source
 from executor.network import Network
 from protocol.errors import AttestreeError
 
@@ -44,8 +43,6 @@ class NodeSession:
     """Where tasks work; one that waits for its neighbours lends its own."""
     trees: KnownTrees = field(default_factory=KnownTrees)
     """What of the neighbours' trees is known to this executor."""
-    events: Source | None = None
-    """Who follows the ledger's events for all nodes of this executor; None if the node does so itself."""
     lost_keys: list[str] = field(default_factory=list)
     """Of earlier starts whose tasks were not on the ledger when this one looked; they may yet be opened."""
     removal: ContainerRemoval = field(default_factory=ContainerRemoval)
@@ -73,7 +70,6 @@ def session_of(  # noqa: PLR0917
     stopping: threading.Event,
     places: Places,
     trees: KnownTrees,
-    events: Source | None = None,
 ) -> Iterator[NodeSession]:
     """Hold the node on this host and the ledger as the node."""
     store = NodeStore(caller.network.state, caller.organisation, process, node)
@@ -91,7 +87,6 @@ def session_of(  # noqa: PLR0917
             caller.network,
             places=places,
             trees=trees,
-            events=events,
         )
         try:
             yield session

@@ -6,7 +6,6 @@ from executor.launch.places import Places
 from executor.launch.rows import KnownRows
 from executor.launch.source import DataSource
 from executor.launch.trees import KnownTrees
-from executor.ledger.follow import Source
 from executor.sandbox.profile import Limits
 
 
@@ -28,8 +27,6 @@ class LaunchSettings:
     """What the nodes have fetched of each other's trees, each once for all of them."""
     rows: KnownRows = field(default_factory=KnownRows)
     """The nodes' rows that tasks use, which a node has in common with itself in other processes."""
-    events: Source | None = None
-    """Who follows the ledger's events for all nodes; None if each does so itself."""
     for_silent: bool = False
     """Whether to publish silent members' models, too, when all is done; a person has a command for it."""
     waits: bool = True

@@ -135,7 +135,6 @@ def _open_and_run(  # noqa: PLR0917
         tell,
         session.places.lent,
         session.trees,
-        session.events,
         parts,
     )
     opened: Receipt | None = None

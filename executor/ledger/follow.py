@@ -10,9 +10,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from executor.errors import DeadlineError
 from executor.ledger.chaincodes.execution import ExecutionRecord
@@ -46,26 +45,6 @@ class Announcement:
     chaincode: str
     event: ChaincodeEvent
     payload: dict[str, Any]
-
-
-class Heard(Protocol):
-    """What was announced, in the order in which it was heard."""
-
-    def next(self, seconds: float) -> Announcement | None:
-        """Return the next announcement, or None if there is none within that time."""
-        ...
-
-    def drain(self) -> list[Announcement]:
-        """Return what has been announced and not been read."""
-        ...
-
-
-class Source(Protocol):
-    """Follows the ledger for several who wait."""
-
-    def listening(self, process: str) -> AbstractContextManager[Heard]:
-        """Listen to a process, from some blocks before the height of now at the latest."""
-        ...
 
 
 class Follower:
@@ -187,33 +166,23 @@ def wait_until(
     stop: threading.Event | None = None,
     wakes: Callable[[Announcement], bool] = lambda _: True,
     again: Callable[[], float] = lambda: HEARTBEAT,
-    shared: Source | None = None,
 ) -> T:
     """Return what `check` finds as soon as it is not None; WAIT_TIMEOUT after that many seconds.
 
     The events of execution-record and orchestration are followed from before the height at the first check,
     so none is missed between a check and the wait, nor if the peers that were checked are some blocks behind.
-    `wakes` says which of them is worth a check, `again` after how many seconds it is time for one anyway,
-    `shared` who follows them for several that wait; `wakes` is then told what was announced before.
+    `wakes` says which of them is worth a check, `again` after how many seconds it is time for one anyway.
     Once the ledger has answered, it may be away for a while.
     Whoever sets `stop` ends the wait, within a second, with a ConnectionAbortedError.
     """
     end = time.monotonic() + seconds
-    with contextlib.ExitStack() as stack:
-        heard: Heard | None = None
-        if shared is not None:
-            heard = stack.enter_context(shared.listening(process))
-            for announcement in heard.drain():
-                wakes(announcement)
-        else:
-            start = max(0, ledger.transport.chain_info().height - LAG)
-        found = check()
-        if found is not None:
-            return found
-        if heard is None:
-            heard = stack.enter_context(Follower(ledger.transport, process, start, seconds))
+    start = max(0, ledger.transport.chain_info().height - LAG)
+    found = check()
+    if found is not None:
+        return found
+    with Follower(ledger.transport, process, start, seconds) as follower:
         while (left := end - time.monotonic()) > 0:
-            _next(heard, min(left, again()), stop, wakes)
+            _next(follower, min(left, again()), stop, wakes)
             found = _patiently(check, end)
             if found is not None:
                 return found
@@ -224,7 +193,7 @@ def wait_until(
 
 
 def _next(
-    heard: Heard,
+    follower: Follower,
     seconds: float,
     stop: threading.Event | None,
     wakes: Callable[[Announcement], bool],
@@ -234,10 +203,9 @@ def _next(
     while (left := end - time.monotonic()) > 0:
         if stop is not None and stop.is_set():
             raise ConnectionAbortedError("nobody waits any more")
-        first = heard.next(min(left, PULSE))
-        # All are told to `wakes`, which adds them up.
-        woken = [] if first is None else [wakes(each) for each in (first, *heard.drain())]
-        if any(woken):
+        first = follower.next(min(left, PULSE))
+        heard = [] if first is None else [wakes(each) for each in (first, *follower.drain())]
+        if any(heard):
             return
 
 

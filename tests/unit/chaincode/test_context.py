@@ -5,6 +5,7 @@ import json
 import pytest
 
 from chaincode.shim import Context, Contract, evaluate, submit, transaction, wire
+from chaincode.shim.identity import LONGEST_REMEMBERED, Creator
 
 M = wire.Message
 MB = 1024 * 1024
@@ -287,6 +288,23 @@ def test_c16_malformed_attributes_are_refused(peer, make_identity, raw):
 @pytest.mark.parametrize("raw", [b"", b"\xff\xff", b"\x0a\x01a\x12\x03PEM"])
 def test_c16_creator_that_is_no_certificate_is_refused(peer, raw):
     assert peer.run("whoami", creator=raw).code in ("BAD_CREATOR", "MALFORMED")
+
+
+def test_c16_creators_with_long_tails_are_not_remembered(make_identity):
+    """Whoever adds bytes to its certificate is another creator each time, and none of them takes memory."""
+    short = make_identity("node07", {"role": "node"})
+    identity = wire.parse(wire.msp.SerializedIdentity, short)
+    identity.id_bytes += b"\n" * LONGEST_REMEMBERED
+    assert Creator.from_bytes(short) is Creator.from_bytes(short)
+    long = identity.SerializeToString()
+    assert Creator.from_bytes(long) is not Creator.from_bytes(long)
+    assert Creator.from_bytes(long).attributes == Creator.from_bytes(short).attributes == {"role": "node"}
+
+
+def test_one_call_cannot_change_what_the_next_sees_of_its_caller(make_identity):
+    creator = Creator.from_bytes(make_identity("node07", {"role": "node"}))
+    with pytest.raises(TypeError):
+        creator.attributes["role"] = "admin"
 
 
 @pytest.mark.parametrize("arguments", [("put", "", "v"), ("put", "k", ""), ("get", ""), ("delete", "")])

@@ -13,6 +13,7 @@ RUN = Moved(
     events=["node15 dies while its task is open", "the executor of org2 for moving-1f-roaming is killed"],
     results={"roaming": 76, "waiting": 4},
     different={},
+    seed=7,
     begun_again=3,
     audited=True,
     seconds=97.4,
@@ -24,6 +25,7 @@ def test_the_part_of_the_page_tells_what_happened_without_the_ids_of_one_run(tmp
     page = (tmp_path / pages.PAGE).read_text()
     assert "1. node15 dies while its task is open\n2. the executor of org2 for `roaming` is killed" in page
     assert "moving-1f" not in page
+    assert "`executor experiment moving`, seeds 7;" in page
     assert page.index("<!-- moving: begin -->") < page.index("verified") < page.index("<!-- moving: end -->")
 
 

@@ -14,7 +14,6 @@ from executor.launch import neighbours
 from executor.launch.relay import TaskRelay
 from executor.ledger import follow
 from executor.ledger.follow import Announcement
-from executor.ledger.shared_events import SharedEvents
 from executor.ledger.transport import ChaincodeEvent
 from protocol.digest import Digest
 from protocol.errors import StateError
@@ -93,7 +92,7 @@ def relay(ledger: SlowNeighbours, seconds: float = 60.0) -> tuple[TaskRelay, lis
     context = SimpleNamespace(
         process="p", synchronous=True, parameters=parameters, neighbours=("node02", "node04")
     )
-    plan: Any = SimpleNamespace(task=SimpleNamespace(id=TASK, follows=False), context=context)
+    plan: Any = SimpleNamespace(task=SimpleNamespace(id=TASK), context=context)
     nothing: Any = None
     made: Any = ledger
     return TaskRelay(plan, nothing, made, nothing, seconds, said.append), said
@@ -105,7 +104,7 @@ SHARED = (("TaskShared", "node02", 3), ("TaskShared", "node04", 3))
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is asked but because of what was announced."""
-    monkeypatch.setattr(neighbours, "NOW_AND_THEN", (3600.0,))
+    monkeypatch.setattr(neighbours, "NOW_AND_THEN", 3600.0)
     monkeypatch.setattr(follow, "HEARTBEAT", 3600.0)
 
 
@@ -139,7 +138,7 @@ def test_c11_get_asks_again_when_the_process_changes_since_a_neighbour_may_have_
 def test_h1_a_peer_that_announces_nothing_delays_get_and_does_not_stop_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(neighbours, "NOW_AND_THEN", (0.01,))
+    monkeypatch.setattr(neighbours, "NOW_AND_THEN", 0.01)
     ledger = SlowNeighbours(("node02",), ("node02",), ())
     get, _ = relay(ledger)
     get.slots()
@@ -147,7 +146,7 @@ def test_h1_a_peer_that_announces_nothing_delays_get_and_does_not_stop_it(
 
 
 def test_get_does_not_wait_for_neighbours_of_a_process_that_has_ended() -> None:
-    get, _ = relay(SlowNeighbours(("node02",), running=False, said=(("ProcessAborted", "", 0),)))
+    get, _ = relay(SlowNeighbours(("node02",), running=False))
     with pytest.raises(StateError, match="PROCESS_NOT_RUNNING"):
         get.slots()
 
@@ -209,41 +208,3 @@ def test_a_question_is_worth_it_once_all_that_were_missing_are_announced() -> No
     assert not wait._wakes(announced("TaskShared"))
     assert wait._wakes(announced("ProcessChanged", "orchestration"))
     assert wait._wakes(announced("TaskShared", node="node04", iteration=3))
-
-
-def test_who_follows_a_task_of_this_executor_asks_nobody_before_its_neighbours_are_announced() -> None:
-    """What was announced before it waits counts, too."""
-    ledger: Any = SlowNeighbours((), said=SHARED)
-    with SharedEvents(lambda: Opened(ledger)) as events:
-        get, said = relay(ledger)
-        get.events, get.plan.task.follows = events, True
-        assert get.slots().offers == OFFERS[::-1]
-        assert len(ledger.asked) == 1
-        get.slots()
-    assert len(ledger.asked) == 2
-    assert said[-1] == "GET, 0 estimators from 2 neighbours"
-
-
-def test_h1_who_follows_a_task_of_this_executor_asks_though_nothing_is_announced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(neighbours, "NOW_AND_THEN", (0.01,))
-    ledger: Any = SlowNeighbours(())
-    with SharedEvents(lambda: Opened(ledger)) as events:
-        get, said = relay(ledger)
-        get.events, get.plan.task.follows = events, True
-        assert get.slots().offers == OFFERS[::-1]
-    assert said[0] == "waiting for node02, node04"
-
-
-class Opened:
-    """The connection of its own that whoever follows for all has."""
-
-    def __init__(self, ledger: SlowNeighbours) -> None:
-        self.transport = ledger
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
