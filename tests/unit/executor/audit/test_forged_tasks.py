@@ -89,6 +89,24 @@ def test_h1_a_completion_that_puts_another_commitment_in_its_place_is_found(fede
     assert ("tasks", f"{TASK} was altered after it was opened") in found
 
 
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ("parameter_hash", "committed to other parameters or features"),
+        ("schema_digest", "committed to other parameters or features"),
+        ("state", "begins with another state"),
+        ("data", "has another inputs digest"),
+    ],
+)
+def test_c9_an_opening_with_other_inputs_than_were_agreed_on_is_found(federation, node, part, what):
+    opened = opening(node)
+    said = record_of(opened, "task")["opening"]
+    assert part in said
+    forged = rewritten(opened, "task", {"opening": said | {part: "sha256:" + "7" * 64}})
+    task = TASK.replace("task~", "task ").replace("~0000000000", "/0").replace("~", "/")
+    assert ("task inputs", f"{task} {what}") in committed(federation, forged)
+
+
 def test_h1_a_first_attempt_that_says_it_is_a_later_one_is_found(federation, node):
     found = committed(federation, rewritten(opening(node), "task", {"attempt": 2, "after": "failed"}))
     assert ("tasks", f"{TASK} went from absent to open") in found
