@@ -102,7 +102,7 @@ def test_c9_an_opening_with_other_inputs_than_were_agreed_on_is_found(federation
     opened = opening(node)
     said = record_of(opened, "task")["opening"]
     assert part in said
-    forged = rewritten(opened, "task", {"opening": said | {part: "sha256:" + "7" * 64}})
+    forged = rewritten(opened, "task", {"opening": said | {part: "sha256:" + "ab" * 32}})
     task = TASK.replace("task~", "task ").replace("~0000000000", "/0").replace("~", "/")
     assert ("task inputs", f"{task} {what}") in committed(federation, forged)
 
