@@ -241,6 +241,23 @@ def test_h11_a_share_that_leaves_out_a_part_is_found(federation, node, kind, wha
     assert committed(federation, deleted(node.member.endorse(*arguments, **options), kind)) == [what]
 
 
+def test_h1_a_share_of_trees_that_nobody_put_on_the_ledger_is_found(federation, node):
+    node.open(0)
+    arguments, options = node.call_share(node.fitted()[:1])
+    found = committed(federation, deleted(node.member.endorse(*arguments, **options), "sharedtree"))
+    share = f"share~{PROCESS}~0000000000~node01"
+    assert ("shares", f"{share} offers node01/0000, which nobody put on the ledger") in found
+
+
+def test_c6_a_refusal_of_an_iteration_that_is_not_next_is_found(federation, node, monkeypatch):
+    monkeypatch.setattr(TaskContext, "check_next", lambda context: None)
+    node.member.submit(EXECUTION, "Refuse", PROCESS, "node01", 1, "IMAGE_MISMATCH", {})
+    monkeypatch.undo()
+    found = failures(federation)
+    assert {claim for claim, _ in found} == {"tasks"}
+    assert any(what.startswith(f"refusal~{PROCESS}~node01~") for _, what in found)
+
+
 def test_h20_a_task_that_hands_in_no_sandbox_is_found(federation, node):
     """A majority whose chaincode takes an opening without the profile that it commits to."""
     endorsed = opening(node)
