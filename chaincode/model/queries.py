@@ -103,6 +103,17 @@ class ModelQueries(LedgerContract):
         return history_page(ctx, keys.access(process, node), size, bookmark, AccessRecord)
 
     @evaluate
+    def history(
+        self, ctx: Context, process: str, node: str, size: int = DEFAULT_PAGE, bookmark: str = ""
+    ) -> History[ModelRecord]:
+        """List what was published as a node's model, newest first; refused without access.
+
+        There are two where a member published it for the node, and the node brought the rest later.
+        """
+        access.need_access(ctx, process, node)
+        return history_page(ctx, keys.model(process, node), size, bookmark, ModelRecord)
+
+    @evaluate
     def uses(self, ctx: Context, process: str, estimator: str) -> ModelUses:
         """Return the nodes whose published models hold an estimator."""
         wanted = EstimatorId.parse(estimator)

@@ -272,7 +272,7 @@ class Chain:
         envelope, flags = block.config_envelope(), block.flags
         if envelope is not None:
             self._check_configuration(envelope, number)
-            judged = [Judged(0, tx_id_of(block.data[0]), Verdict.VALID, counts=True)]
+            judged = [Judged(0, tx_id_of(block.data[0]), Verdict.VALID)]
         else:
             judged = self.validator.judge(block, self.configuration)
         updates = self.validator.settle(number, judged, flags)

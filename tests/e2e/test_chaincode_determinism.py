@@ -229,6 +229,7 @@ def read_everything(life: Life, player: Player, version: str) -> None:
         (MODEL, "List", process),
         (MODEL, "Access", process, node),
         (MODEL, "AccessHistory", process, node),
+        (MODEL, "History", process, node),
         (MODEL, "Uses", process, tree),
         (MODEL, "Unpublished", process, [node]),
         (MODEL, "Catalogue", process),

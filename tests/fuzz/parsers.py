@@ -3,17 +3,28 @@
 Whatever the bytes, a parser refuses them with a code of ours, or accepts them and gives the same bytes back.
 """
 
+import copy
+import importlib
+import io
 import json
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["protocol"]):
+with atheris.instrument_imports(include=["protocol", "executor.audit"]):
+    from executor.audit.chain import SENTENCES, Anchor, Chain
+    from executor.audit.fabric.messages import MalformedError
+    from executor.audit.fabric.validation import Validator
+    from executor.audit.findings import Findings
+    from executor.audit.verify import verify_bundle
     from protocol import canonical
     from protocol.agreement.process import Specification
     from protocol.broker.messages import Request
@@ -27,6 +38,7 @@ with atheris.instrument_imports(include=["protocol"]):
     from protocol.trees.tree import Tree, TreeLimits
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
 TREES = TreeLimits(n_features=300, max_internal=255)
 TREES_V2 = replace(TREES, format=2)
 BOOSTED = replace(TREES, kind="boosted")
@@ -88,6 +100,37 @@ def request(raw: bytes) -> None:
     assert Request.from_bytes(raw).to_bytes() == raw
 
 
+def export(raw: bytes) -> None:
+    """Whatever a file holds, an audit refuses it by a code, or says what of it does not hold."""
+    assert not verify_bundle(io.BytesIO(raw), Anchor(bytes(32))).verified
+
+
+def block(raw: bytes) -> None:
+    """Whatever comes after the first block of a channel, it is judged, or it is no block."""
+    chain = copy.copy(begun())
+    chain.findings, chain.validator = Findings(SENTENCES), Validator()
+    with suppress(MalformedError):
+        for taken in chain.take_ahead([raw]):
+            list(taken)
+
+
+@cache
+def begun() -> Chain:
+    """The first block of a channel, which is read once: it takes longer than all the rest."""
+    chain = Chain(Anchor(bytes(32)), Findings(SENTENCES))
+    list(chain.take(recorded().blocks[0]))
+    return chain
+
+
+@cache
+def recorded() -> Any:
+    """A channel of a few blocks, as the ledger in memory records it."""
+    blocks, scenario = (importlib.import_module(f"support.memory.{name}") for name in ("blocks", "scenario"))
+    found = blocks.record(scenario.Channel)()
+    found.register(version="1.0.1")
+    return found.recorder
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "tree": tree,
     "tree-v2": tree_v2,
@@ -99,6 +142,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "table": table,
     "state": state,
     "request": request,
+    "export": export,
+    "block": block,
 }
 GOLDEN = {
     "tree": "estimator-v1",
@@ -130,7 +175,11 @@ def main() -> None:
 
 
 def seeds(name: str) -> list[bytes]:
-    """Byte strings that are accepted: the golden files', and those kept beside this file."""
+    """Byte strings that are accepted: the golden files', those kept beside this file, and a channel's."""
+    if name == "export":
+        return [recorded().bundle()]
+    if name == "block":
+        return list(recorded().blocks[1:])
     golden = json.loads((ROOT / f"tests/golden/{GOLDEN.get(name, 'records-v1')}.json").read_bytes())
     found = [bytes.fromhex(item["bytes"]) for item in golden if "bytes" in item]
     return found + [path.read_bytes() for path in sorted((ROOT / "tests/fuzz/seeds" / name).glob("*"))]

@@ -57,6 +57,10 @@ class Models(Proxy):
         """Iterate over the changes of a model's access, newest first."""
         return self._history(AccessRecord, "AccessHistory", process, node)
 
+    def history(self, process: str, node: str) -> Iterator[HistoryEntry[ModelRecord]]:
+        """Iterate over what was published as a node's model, newest first."""
+        return self._history(ModelRecord, "History", process, node)
+
     def catalogue(self, process: str = "") -> Iterator[CatalogueEntry]:
         """Iterate over all models, or over those of one process, with the terms of a request."""
         return self._agreed_items(CatalogueEntry, "Catalogue", process)

@@ -37,9 +37,13 @@ def without_mark(endorsed):
 
 def failures(federation):
     """Verify what the federation has recorded, and return what is wrong: claim and sentence."""
+    return [(failure.claim, failure.what) for failure in verified(federation).failures]
+
+
+def verified(federation):
+    """Verify what the federation has recorded."""
     recorder = federation.recorder
-    found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
-    return [(failure.claim, failure.what) for failure in found.failures]
+    return verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
 
 
 def _place(endorsed, kind):

@@ -260,6 +260,7 @@ class Story:
                 "trees": (name, "node01"),
                 "access": (name, "node01"),
                 "access_history": (name, "node01"),
+                "history": (name, "node01"),
                 "uses": (name, ESTIMATOR),
                 "unpublished": (name, ["node01", "node04"]),
                 "catalogue": (name,),

@@ -168,7 +168,7 @@ def publish(peer):
     peer.endorse(admin, MODEL, "Grant", P, "node01", "Org3MSP")
     peer.endorse(admin, MODEL, "Revoke", P, "node01", "Org2MSP")
     peer.endorse(admin, MODEL, "RequestRevocation", P, "node01", "Org2MSP", "it is over")
-    for function in ("Get", "Trees", "Members", "Access", "AccessHistory"):
+    for function in ("Get", "Trees", "Members", "Access", "AccessHistory", "History"):
         peer.endorse(channel.auditor1, MODEL, function, P, "node01")
     peer.endorse(channel.auditor1, MODEL, "List")
     peer.endorse(channel.auditor1, MODEL, "Uses", P, "node01/0000")

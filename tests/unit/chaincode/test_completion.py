@@ -53,6 +53,8 @@ def test_h10_what_another_published_takes_nothing_from_the_node(federation):
     model = node.publish()
     assert (model["stored"], model["metrics"], "missing" in model) == (unshared, {"auc": "0.98"}, False)
     assert len(federation.auditor3.evaluate(MODEL, "Trees", process, "node01")["items"]) == 50
+    history = federation.auditor2.evaluate(MODEL, "History", process, "node01")["items"]
+    assert [entry["value"].get("missing") for entry in history] == [None, unshared]
 
 
 def test_c14_a_model_is_published_once_for_a_node_and_once_by_it(federation):

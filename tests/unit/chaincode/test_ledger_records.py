@@ -118,6 +118,7 @@ def calls(federation):
             "List": (),
             "Access": (process, "node01"),
             "AccessHistory": (process, "node01"),
+            "History": (process, "node01"),
             "Uses": (process, estimator),
             "Unpublished": (process, ["node01", "node02"]),
             "Catalogue": (process,),

@@ -221,6 +221,13 @@ def test_a_grant_lets_an_outsider_read_model_and_trees(published):
     assert denied == "ACCESS_ORGANISATION"
 
 
+def test_c15_the_history_of_a_model_is_for_those_who_may_read_it(published):
+    call = (MODEL, "History", published.process, "node01")
+    (entry,) = published.auditor2.evaluate(*call)["items"]
+    assert entry["value"] == get(published, published.auditor2)
+    assert published.auditor3.code(*call) == "ACCESS_GRANT"
+
+
 def test_c15_a_revoked_grant_is_denied_and_shown_in_history(published):
     published.admin1.submit(MODEL, "Grant", published.process, "node01", "Org3MSP")
     published.admin1.submit(MODEL, "Revoke", published.process, "node01", "Org3MSP")

@@ -135,6 +135,21 @@ def test_h17_auditors_of_the_owners_own_and_challenges_beyond_the_quota_are_foun
     assert "was not counted" in whats
 
 
+def test_h17_an_open_challenge_that_is_forgotten_is_found_and_a_judged_one_may_be(monkeypatch):
+    """A majority whose chaincode counts every challenge as judged; of two, an auditor judged one."""
+    federation, (process, node, iteration) = played(), TASK
+    federation.play(1)
+    federation.auditor2.submit(EXECUTION, "Challenge", *TASK, [])
+    federation.auditor2.submit(EXECUTION, "Challenge", process, node, 1, [])
+    federation.admin1.submit(EXECUTION, "AnswerChallenge", *TASK, "Org2MSP", "Org3MSP", DIGESTS[3])
+    federation.auditor3.submit(EXECUTION, "JudgeChallenge", *TASK, "Org2MSP", {})
+    monkeypatch.setattr(altered, "_is_judged", lambda *_: True)
+    federation.auditor2.submit(EXECUTION, "Challenge", process, "node02", iteration, [])
+    (failure,) = verified(federation.recorder).failures
+    assert failure.claim == "challenges"
+    assert failure.what.endswith(f" leaves out {node}/1")
+
+
 @pytest.mark.parametrize(
     ("forged", "where", "standing"),
     [

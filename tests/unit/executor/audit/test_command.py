@@ -118,6 +118,17 @@ def test_roots_are_read_from_a_directory(run, raw_export, tmp_path):
     assert "other roots than known for Org2MSP" in ran.stdout
 
 
+def test_a_root_that_cannot_be_read_is_named(run, raw_export, tmp_path):
+    (tmp_path / "Org1MSP-0.pem").symlink_to(tmp_path / "nowhere")
+    for content in (None, b"no certificate"):
+        if content is not None:
+            (tmp_path / "nowhere").write_bytes(content)
+        ran = run(raw_export, "--roots", str(tmp_path))
+        assert ran.exit_code == 2
+        assert "AUDIT_ROOTS" in ran.stderr
+        assert "Org1MSP-0.pem cannot be read" in ran.stderr
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     ran = CliRunner().invoke(main, ["audit", "verify", str(tmp_path / "none.tar"), "--genesis", "0" * 64])
     assert ran.exit_code == 2

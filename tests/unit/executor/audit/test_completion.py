@@ -14,6 +14,7 @@ from chaincode.orchestration import contract as orchestration_contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
+from protocol.digest import Digest
 
 NODES = {"node01": "Org1MSP", "node03": "Org2MSP"}
 
@@ -27,9 +28,24 @@ def federation():
 
 
 def wrong(federation):
+    return [(failure.claim, failure.what) for failure in verified(federation).failures]
+
+
+def verified(federation):
     recorder = federation.recorder
-    found = verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
-    return [(failure.claim, failure.what) for failure in found.failures]
+    return verify_bundle(io.BytesIO(recorder.bundle()), Anchor(parse_anchor(recorder.genesis)))
+
+
+def test_the_vote_of_every_model_with_a_cap_is_computed_again():
+    base = changed("steps", 0, "parameters", "options", {"vote_cap": "0.5"}, base=SPEC) | {"nodes": NODES}
+    made = blocks.record(Federation)(changed("steps", 0, "iterations", 1, base=base))
+    made.players = {node: SmallPlayer(made, node) for node in NODES}
+    made.play(0)
+    made.publish_all()
+    found = verified(made)
+    assert found.failures == []
+    (claim,) = [claim for claim in found.claims if claim.name == "vote cap"]
+    assert claim.checked == len(NODES)
 
 
 def test_h10_a_completion_without_models_is_found(federation, monkeypatch):
@@ -44,6 +60,9 @@ def test_h10_a_completion_without_models_is_found(federation, monkeypatch):
     [
         ({"metrics": {"auc": "1.0"}}, "says of its node what the node did not"),
         ({"missing": ()}, "misses other trees than it says"),
+        ({"digest": Digest(bytes(32))}, "is not the last ensemble of its node"),
+        ({"result": Digest(bytes(32))}, "is not the last ensemble of its node"),
+        ({"iteration": 1}, "is not the last ensemble of its node"),
     ],
 )
 def test_c14_a_model_that_says_more_than_the_ledger_did_is_found(federation, monkeypatch, changes, what):

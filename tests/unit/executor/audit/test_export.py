@@ -37,6 +37,10 @@ def test_an_export_has_one_form_wherever_it_begins(write, recorder, first):
     assert write(first=first) == (blocks, recorder.bundle(process=PROCESS, first=first))
 
 
+def test_an_export_ends_at_the_height_that_is_asked_for(write, recorder):
+    assert write(height=20) == (20, recorder.bundle(process=PROCESS, blocks=recorder.blocks[:20]))
+
+
 def test_an_export_beyond_the_end_of_the_channel_is_refused_and_leaves_nothing(write, recorder, tmp_path):
     with pytest.raises(UsageError) as refused:
         write(first=len(recorder.blocks))

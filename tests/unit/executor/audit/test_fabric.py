@@ -178,6 +178,19 @@ def test_the_hashes_of_a_range_are_those_of_its_reads():
     assert summary.close() == (1, [hashlib.sha256(reads.SerializeToString()).digest()])
 
 
+def test_the_hashes_of_a_long_range_are_combined_level_by_level():
+    """Three reads to a hash and three hashes to one above, for a degree of two."""
+    reads = [(f"k{number:02d}", Version(1, number)) for number in range(10)]
+    hashes = [Summary(2) for _ in range(3)]
+    for number, (name, version) in enumerate(reads[:9]):
+        hashes[number // 3].add(name, version)
+    below = b"".join(part.close()[1][0] for part in hashes)
+    summary = Summary(2)
+    for name, version in reads[:9]:
+        summary.add(name, version)
+    assert summary.close() == (2, [hashlib.sha256(below).digest()])
+
+
 def test_values_of_a_state_are_read_back_whether_they_wait_or_are_written():
     state, size = State(), 5000
     for number in range(40):

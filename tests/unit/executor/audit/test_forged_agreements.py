@@ -4,7 +4,7 @@ import pytest
 from support.memory import blocks
 from support.memory.audited import SPEC, SmallPlayer
 from support.memory.federation import Federation
-from support.memory.forgery import deleted, failures, rewritten, without_mark
+from support.memory.forgery import deleted, failures, rewritten, verified, without_mark
 from support.memory.ledger import VALID
 from support.memory.scenario import DIGESTS, IMAGE, changed
 
@@ -19,6 +19,7 @@ from protocol.agreement.plan import Plan
 from protocol.agreement.progress import Progress
 from protocol.ledger import keys
 from protocol.ledger.changes import AskCount
+from protocol.ledger.processes import ProcessRecord
 
 HERE, P = "orchestration", SPEC["process"]
 ASK = (HERE, "ChangeTopology", P, 1, {"kind": "full"})
@@ -58,6 +59,16 @@ def test_h1_a_second_acceptance_is_found(proposed, monkeypatch):
     monkeypatch.setattr(processes.Process, "accepted", lambda process: {})
     proposed.admin2.submit(HERE, "Accept", P)
     assert failures(proposed) == [("agreements", f"acceptance~{P}~Org2MSP was overwritten")]
+
+
+def test_h1_a_process_that_runs_without_an_acceptance_is_found(proposed, monkeypatch):
+    proposed.admin1.submit(HERE, "Accept", P)
+    with monkeypatch.context() as altered:
+        altered.setattr(ProcessRecord, "missing", ())
+        proposed.scientist1.submit(HERE, "Start", P)
+    (found,) = verified(proposed).failures
+    assert (found.claim, found.what) == ("agreements", f"process~{P} runs, not accepted by Org2MSP")
+    assert found.where == f"block {len(proposed.recorder.blocks) - 1} transaction 0"
 
 
 def test_a1_a_proposal_with_a_retired_image_is_found(proposed, monkeypatch):

@@ -89,6 +89,24 @@ def test_h1_a_completion_that_puts_another_commitment_in_its_place_is_found(fede
     assert ("tasks", f"{TASK} was altered after it was opened") in found
 
 
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ("parameter_hash", "committed to other parameters or features"),
+        ("schema_digest", "committed to other parameters or features"),
+        ("state", "begins with another state"),
+        ("data", "has another inputs digest"),
+    ],
+)
+def test_c9_an_opening_with_other_inputs_than_were_agreed_on_is_found(federation, node, part, what):
+    opened = opening(node)
+    said = record_of(opened, "task")["opening"]
+    assert part in said
+    forged = rewritten(opened, "task", {"opening": said | {part: "sha256:" + "ab" * 32}})
+    task = TASK.replace("task~", "task ").replace("~0000000000", "/0").replace("~", "/")
+    assert ("task inputs", f"{task} {what}") in committed(federation, forged)
+
+
 def test_h1_a_first_attempt_that_says_it_is_a_later_one_is_found(federation, node):
     found = committed(federation, rewritten(opening(node), "task", {"attempt": 2, "after": "failed"}))
     assert ("tasks", f"{TASK} went from absent to open") in found
@@ -221,6 +239,23 @@ def test_h11_a_share_that_leaves_out_a_part_is_found(federation, node, kind, wha
     node.open(0)
     arguments, options = node.call_share(node.fitted()[:1])
     assert committed(federation, deleted(node.member.endorse(*arguments, **options), kind)) == [what]
+
+
+def test_h1_a_share_of_trees_that_nobody_put_on_the_ledger_is_found(federation, node):
+    node.open(0)
+    arguments, options = node.call_share(node.fitted()[:1])
+    found = committed(federation, deleted(node.member.endorse(*arguments, **options), "sharedtree"))
+    share = f"share~{PROCESS}~0000000000~node01"
+    assert ("shares", f"{share} offers node01/0000, which nobody put on the ledger") in found
+
+
+def test_c6_a_refusal_of_an_iteration_that_is_not_next_is_found(federation, node, monkeypatch):
+    monkeypatch.setattr(TaskContext, "check_next", lambda context: None)
+    node.member.submit(EXECUTION, "Refuse", PROCESS, "node01", 1, "IMAGE_MISMATCH", {})
+    monkeypatch.undo()
+    found = failures(federation)
+    assert {claim for claim, _ in found} == {"tasks"}
+    assert any(what.startswith(f"refusal~{PROCESS}~node01~") for _, what in found)
 
 
 def test_h20_a_task_that_hands_in_no_sandbox_is_found(federation, node):

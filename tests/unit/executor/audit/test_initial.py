@@ -66,6 +66,19 @@ def test_a_process_that_goes_on_with_a_model_holds(federation):
     assert failures(federation) == []
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_a_node_shares_any_tree_of_the_model_that_its_process_began_with(federation, number):
+    """Those that were shared before, and those that came with the model alone."""
+    assert committed(federation, start(federation)) == []
+    ids = [EstimatorId.parse(member["id"]) for member in federation.model["estimators"]]
+    player = federation.players["node01"] = Successor(federation, "node01")
+    player.ensemble = {id_: SmallPlayer.make(id_).tree.digest for id_ in ids}
+    player.keys, player.first = 100, max(id_.counter + 1 for id_ in ids if id_.creator == "node01")
+    player.open(0)
+    arguments, options = player.call_share([SmallPlayer.make(ids[number])])
+    assert committed(federation, player.member.endorse(*arguments, **options)) == []
+
+
 @pytest.mark.parametrize(
     ("kind", "what"),
     [

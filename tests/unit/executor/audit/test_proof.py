@@ -1,5 +1,6 @@
 """The proof that travels with a model: who signed what, and what becomes of it when anything is altered."""
 
+import base64
 import json
 from datetime import UTC, datetime
 
@@ -133,6 +134,18 @@ def test_h20_one_altered_byte_of_a_proof_is_found(folder, check, name):
     (folder / name).write_bytes(raw)
     code, _ = check()
     assert code in (11, 14)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_h20_a_line_of_claims_that_holds_no_statement_is_named(folder, check, number):
+    lines = (folder / "claims.jsonl").read_bytes().split(b"\n")
+    bundle = json.loads(lines[number - 1])
+    bundle["dsseEnvelope"]["payload"] = base64.b64encode(b"{}").decode()
+    lines[number - 1] = json.dumps(bundle, separators=(",", ":"), sort_keys=True).encode()
+    (folder / "claims.jsonl").write_bytes(b"\n".join(lines))
+    code, found = check()
+    assert (code, found["error"]["code"]) == (14, "PROOF_FORMAT")
+    assert found["error"]["cause"].startswith(f"claims.jsonl:{number}: ")
 
 
 def test_h20_a_file_added_or_linked_to_elsewhere_is_refused(folder, check):

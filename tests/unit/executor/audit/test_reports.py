@@ -82,6 +82,19 @@ def test_h20_the_report_on_an_altered_task_says_what_is_wrong_and_exits_with_11(
     assert "NOT VERIFIED" in ran.stdout
 
 
+def test_h20_the_report_on_a_task_leaves_out_what_is_wrong_with_others(run, export):
+    """Failures about the task alone, in the order of the blocks."""
+    places = []
+    for node in ("node02", "node01"):
+        key = b"\0share\0" + PROCESS.encode() + b"\0" + b"0" * 10 + b"\0" + node.encode() + b"\0"
+        places.append(find_block(export.blocks, key))
+        raw = flipped(export.blocks[places[-1]], b'"signature":"', 3)
+        export = export.with_block(places[-1], raw)
+    ran = run("task", f"{PROCESS}/node01/0", "--json", raw=export.write())
+    failures = json.loads(ran.stdout)["failures"]
+    assert {failure["where"].split(" (")[0] for failure in failures} == {f"block {places[1]} transaction 0"}
+
+
 @pytest.mark.parametrize(
     "words",
     [("task", "f"), ("model", "f/node01/1"), ("estimator", "a/b/c"), ("process", "../x")],
@@ -117,4 +130,7 @@ def test_the_heat_map_of_origins_is_the_same_for_the_same_chain(run, tmp_path):
         assert run("contribution", PROCESS, "--figure", str(tmp_path / name)).exit_code == 0
         drawn.append((tmp_path / name).read_text())
     assert "<svg" in drawn[0]
+    assert drawn[0] == drawn[1]
+    assert run("contribution", PROCESS, "--figure", str(tmp_path / "one.png")).exit_code == 0
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     assert run("contribution", PROCESS, "--figure", str(tmp_path / "x.gif")).exit_code == 2

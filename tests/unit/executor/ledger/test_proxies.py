@@ -186,6 +186,7 @@ FOR_INFORMATION = {
     ("model", "List"),
     ("model", "Uses"),
     ("model", "AccessHistory"),
+    ("model", "History"),
 }
 
 
