@@ -42,6 +42,8 @@ def test_what_hostile_members_cost_is_what_was_measured() -> None:
         f"{lost(5, '1 of 4,')}"
     )
     assert said in SECURITY
+    lowest = min(float(row[6]) for row in ATTACKS if not row[0].startswith("eclipse"))
+    assert f"The lowest recall of any node in any run is {lowest:.3f}" in SECURITY
 
 
 def test_how_many_runs_were_measured_is_said() -> None:
