@@ -8,10 +8,11 @@ import pytest
 from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from experiments.engine import Case, Engine, dealt, make_topology, run_cases
-from experiments.methods import run_methods
+from experiments.methods import PAPER, rules, run_methods
 from experiments.methods_page import methods_json
 from experiments.paper import PaperResult, run_paper
 from experiments.paper_page import _section, paper_json, paper_text
+from experiments.scenes import scenes
 from experiments.split import Split, split
 from experiments.variants import Choices, Variant, compared, home_threshold, paper_variant
 from learning.actions import predictor
@@ -38,6 +39,14 @@ def test_paper_variant_has_no_defence() -> None:
     parameters = paper_variant().parameters
     assert (parameters.fit.kind, parameters.ranking, parameters.threshold) == ("plain", "kernel", 0.5)
     assert parameters.quota is parameters.vote_cap is parameters.home_check is None
+
+
+def test_what_ships_is_reported_in_raw_units_since_nobody_may_pool_rows(small_split: Split) -> None:
+    raw = [*Choices().variants(), *(rule for rule in rules(20) if rule.name != PAPER)]
+    raw += [scene.case().variant for scene in scenes()]
+    engine = Engine(small_split, 0, FitCache())
+    assert all(engine.parameters(variant).kernel == Parameters().kernel for variant in raw)
+    assert engine.parameters(paper_variant()).kernel != Parameters().kernel
 
 
 def test_remembered_scores_equal_prediction(small_split: Split) -> None:
