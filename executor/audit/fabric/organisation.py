@@ -149,7 +149,7 @@ class Members:
     def __init__(self, organisations: Iterable[Organisation]) -> None:
         self.organisations = {found.msp_id: found for found in organisations}
         self._known: dict[bytes, Identity | str] = {}
-        """By what they were named with: identities, and why others are none. Errors would hold on to blocks."""
+        """By how they were named: identities, or why they are none. Errors would hold on to blocks."""
 
     def identify(self, serialized: bytes) -> Identity:
         """Return the identity behind a signature header or an endorsement, or raise."""
