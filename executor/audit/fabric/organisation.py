@@ -32,6 +32,8 @@ from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, msp_config, parse
 
 MAX_CHAIN = 8
+MAX_REMEMBERED = 4096
+"""How many signers are remembered: a stranger can put another one into every transaction."""
 ROLES = ("client", "peer", "admin", "orderer")
 
 
@@ -146,25 +148,26 @@ class Members:
 
     def __init__(self, organisations: Iterable[Organisation]) -> None:
         self.organisations = {found.msp_id: found for found in organisations}
-        self._known: dict[bytes, Identity | UntrustedError] = {}
+        self._known: dict[bytes, Identity | str] = {}
+        """By how they were named: identities, or why they are none. Errors would hold on to blocks."""
 
     def identify(self, serialized: bytes) -> Identity:
         """Return the identity behind a signature header or an endorsement, or raise."""
         found = self._known.get(serialized)
         if found is None:
+            if len(self._known) >= MAX_REMEMBERED:
+                self._known.clear()
             found = self._known[serialized] = self._read(serialized)
-        if isinstance(found, UntrustedError):
-            raise found
+        if isinstance(found, str):
+            raise UntrustedError(found)
         return found
 
-    def _read(self, serialized: bytes) -> Identity | UntrustedError:
+    def _read(self, serialized: bytes) -> Identity | str:
         try:
             identity = parse(identities.SerializedIdentity, serialized)
             organisation = self.organisations.get(identity.mspid)
             if organisation is None:
                 raise UntrustedError(f"{identity.mspid[:64]!r} is no organisation of the channel")
             return organisation.identify(identity.id_bytes)
-        except MalformedError as error:
-            return UntrustedError(str(error))
-        except UntrustedError as error:
-            return error
+        except (MalformedError, UntrustedError) as error:
+            return str(error)

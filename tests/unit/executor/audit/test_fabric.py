@@ -14,7 +14,7 @@ from executor.audit.fabric.certificates import UntrustedError
 from executor.audit.fabric.conflicts import Summary, find_conflict
 from executor.audit.fabric.form import Verdict
 from executor.audit.fabric.identity import ORDERS
-from executor.audit.fabric.organisation import Organisation
+from executor.audit.fabric.organisation import Members, Organisation
 from executor.audit.fabric.policy import satisfies
 from executor.audit.fabric.rwset import NamespaceSet
 from executor.audit.fabric.state import Key, State, Update, Version
@@ -106,6 +106,19 @@ def test_h20_a_signature_checked_ahead_counts_for_its_own_message_alone():
     member.foresee(b"endorsed", signature)
     member.forget()
     assert member.signed(b"endorsed", signature)
+
+
+def test_h20_strangers_without_number_do_not_fill_the_memory_of_an_audit(monkeypatch):
+    """What is remembered is bounded, and nothing that an error went through is kept with it."""
+    members, most = Members([]), 8
+    monkeypatch.setattr("executor.audit.fabric.organisation.MAX_REMEMBERED", most)
+    for number in range(100):
+        stranger = m.identities.SerializedIdentity(mspid="Org9MSP", id_bytes=b"%d" % number)
+        for _ in range(2):
+            with pytest.raises(UntrustedError, match="is no organisation of the channel"):
+                members.identify(stranger.SerializeToString())
+    assert len(members._known) <= most
+    assert {type(found) for found in members._known.values()} == {str}
 
 
 def test_a_revocation_list_of_another_authority_revokes_nobody():
