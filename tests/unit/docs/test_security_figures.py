@@ -54,6 +54,14 @@ def test_how_many_runs_were_measured_is_said() -> None:
     assert f"three splits and {words[int(found[2])]} each" in SECURITY
 
 
+@pytest.mark.parametrize("kind", ["forest", "boosted"])
+def test_what_a_loose_home_check_costs_is_what_was_measured(kind: str) -> None:
+    rows = table(part("ieee-cis"), "Beside a hostile organisation, full topology")
+    loss = max(-float(row[3]) for row in rows if row[0].startswith(kind))
+    words = {"forest": f"{loss:.3f} of the AP of forests", "boosted": f"{loss:.3f} of that of boosted models"}
+    assert words[kind] in SECURITY
+
+
 @pytest.mark.parametrize(
     ("fit", "words"),
     [
