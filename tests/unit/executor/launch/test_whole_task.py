@@ -16,7 +16,7 @@ from support.memory.tasks import NODE, closed, planned, session_in
 
 from executor.launch import task_run
 from executor.launch.plan import find_next_task
-from executor.launch.publish import LastTask, complete_process, publish_model
+from executor.launch.publish import LastTask, complete_process, finish, publish_model
 from executor.launch.reasons import OTHERWISE
 from executor.launch.recovery import check_free, recover
 from executor.launch.session import NodeSession
@@ -137,6 +137,16 @@ def test_a_model_is_published_after_the_trees_lives(
     summary = run_task(planned(session, tmp_path), session, lambda _: None)
     expire(federation)
     assert publish_model(session, lambda _: None, LastTask.read(session)) == summary.result.ensemble_digest
+
+
+def test_h1_peers_that_do_not_know_of_a_last_task_do_not_cost_a_node_its_model(
+    session: NodeSession, tmp_path: Path
+) -> None:
+    """The first of two tasks stands for a last one of which the peers that answer have not heard."""
+    run_task(planned(session, tmp_path), session, lambda _: None)
+    assert finish(session, lambda _: None) is None
+    with pytest.raises(StateError, match="MODEL_UNFINISHED"):
+        finish(session, lambda _: None, LastTask.read(session))
 
 
 Alter = Callable[[Any], Any]
