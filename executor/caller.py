@@ -3,7 +3,6 @@
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from executor.ledger.gateway.trust import Trust
 from executor.ledger.transport import Transport
 from executor.network import Network, NetworkError
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 TRANSPORTS = ("gateway", "hfc")
 ORGANISATION = "ATTESTREE_ORGANISATION"
@@ -32,7 +32,7 @@ class Caller:
     organisation: str
     identity: str
     transport: str = TRANSPORTS[0]
-    trust: Trust = Trust()  # noqa: RUF009 - frozen
+    trust: Trust = Trust()
 
     def ledger(self) -> Ledger:
         """Open the ledger; use it as a context manager."""

@@ -2,8 +2,9 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+from protocol.values import dataclass
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "network"

@@ -1,12 +1,13 @@
 """What a model is worth to people who look into alerts: its order, a day's budget of alerts, and money."""
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 
 import numpy as np
 
 from experiments.data import Floats
 from experiments.metrics import Levels, Weighting, measure
 from experiments.windows import AlertTest
+from protocol.values import dataclass
 
 BUDGET = 50
 """Alerts that can be looked into in a day; in the last window about as many transactions a day are frauds."""

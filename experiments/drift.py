@@ -3,7 +3,7 @@
 FIT depends on a node's own rows alone, so all topologies and attacks of one seed share it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from learning.parameters import Parameters
 from learning.robust import HOME_CHECK
 from learning.simulator import Member, Simulation, simulate
 from protocol.defence import Membership
+from protocol.values import dataclass
 
 POOLED = "pooled"
 REFUSED, REFUSED_HOSTILE = "refused", "refused_hostile"

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from learning.topology import Neighbours, RandomGraph
 from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.defence import Membership
 from protocol.trees.estimator import Estimator
+from protocol.values import dataclass
 
 Advance = Callable[[str], None]
 """Called after each piece of work with what it was."""

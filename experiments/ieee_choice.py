@@ -5,7 +5,7 @@ the highest AP; the pooled bound and a node alone stand beside it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from experiments.kept import NOTHING, Kept
 from experiments.pages import Grid, plain, versions
 from experiments.windows import WindowedSplit
 from learning.fit_cache import FitCache
+from protocol.values import dataclass
 
 LAST = 4
 """The window that tests."""

@@ -5,11 +5,12 @@ each kind the setting whose federation has the highest AP there. The window that
 it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from learning.fit_options import FitOptions
 from learning.parameters import Parameters
 from learning.robust import HomeCheck
+from protocol.values import dataclass
 
 FOREST, BOOSTED = "forest", "boosted"
 FORGETFUL = "newest 200"

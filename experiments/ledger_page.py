@@ -1,7 +1,6 @@
 """The paper's experiment as it ran through a ledger: its tables, what was compared, where the time went."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import figures, pages, paper_page
@@ -9,6 +8,7 @@ from experiments.claims import claims_grid
 from experiments.pages import Grid
 from experiments.paper import PaperResult
 from experiments.split import PAPER_NODES
+from protocol.values import dataclass
 
 PART = "paper-ledger"
 TITLE = "The paper's experiment through the ledger"

@@ -3,13 +3,14 @@
 Every metric has a defined value on every input.
 """
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from experiments.data import Floats, Labels
+from protocol.values import dataclass
 
 Weights = npt.NDArray[np.signedinteger[Any]]
 

@@ -1,11 +1,11 @@
 """A federation that changed while it ran: what happened to its nodes, what was compared, what was audited."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import pages
 from experiments.pages import Grid
+from protocol.values import dataclass
 
 PART = "moving"
 TITLE = "A federation that changes while it runs"

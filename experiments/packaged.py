@@ -13,10 +13,10 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.errors import SourceError
+from protocol.values import dataclass
 
 TIMEOUT_SECONDS = 900
 DAMAGED = (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile)

@@ -4,9 +4,9 @@ import csv
 import platform
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
+
+from protocol.values import dataclass
 
 PAGE, FIGURES = "results.md", "figures"
 HEAD = """# Results
@@ -112,6 +112,9 @@ def figure(name: str, caption: str) -> str:
 
 def versions() -> dict[str, str]:
     """What a reader needs to run the same again."""
+    # It loads slowly, and every command draws tables.
+    from importlib.metadata import version  # noqa: PLC0415
+
     packages = ("attestree", "numpy", "scikit-learn")
     return {"python": platform.python_version(), "machine": platform.machine()} | {
         p: version(p) for p in packages

@@ -4,11 +4,11 @@
 """
 
 import itertools
-from dataclasses import dataclass
 
 from experiments.engine import Case
 from experiments.variants import Variant
 from learning.parameters import Parameters
+from protocol.values import dataclass
 
 RING, FULL, ALONE = "ring", "full", "disconnected"
 ATTACKS = ("zero", "one", "noise", "mimic", "shadow", "grey", "main-leaf", "inverted")

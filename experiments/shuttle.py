@@ -1,7 +1,7 @@
 """A workload of seconds: the Shuttle data, both kinds of estimators, alone, joined and attacked."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from experiments.split import Split, split
 from experiments.variants import Variant
 from learning.fit_options import FitOptions
 from learning.parameters import Parameters
+from protocol.values import dataclass
 
 NODES, SEED, IMBALANCE = 8, 45, 0.4
 HOSTILE = (2, 3)

@@ -1,7 +1,6 @@
 """The paper's unbalanced split of one table over nodes, with the seeds that reproduce its table of sizes."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ from sklearn.model_selection import train_test_split
 from experiments.data import DataTable, Floats, Labels
 from experiments.errors import ReproductionError, SourceError
 from experiments.reference import PAPER_TABLE, PAPER_TEST
+from protocol.values import dataclass
 
 PAPER_SEED = 45
 PAPER_NODES = 20

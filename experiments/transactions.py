@@ -9,7 +9,6 @@ transaction's number and its time.
 import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from experiments.data import Labels
 from experiments.errors import SourceError
 from experiments.packaged import DAMAGED, PackagedFile, Say, cache_directory, replacing
+from protocol.values import dataclass
 
 IEEE_CIS = PackagedFile(
     name="ieee-cis-train.csv",

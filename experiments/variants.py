@@ -1,8 +1,9 @@
 """Ways to learn, named: the parameters of all nodes, and how they set the decision threshold."""
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from learning.robust import HomeBehaviour, HomeCheck
 from learning.rows import Rows
 from protocol.defence import vote_weights
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 PAPER, DEFAULT = "paper", "default"
 ENOUGH_ANOMALIES = 8
@@ -105,7 +107,7 @@ def home_threshold(node: str, ensemble: Ensemble, parameters: Parameters, rows: 
     return float((levels.values[best] + lower) / 2)
 
 
-@dataclass
+@dataclasses.dataclass
 class Checked:
     """What is known of trees, laid out once, on a node's rows, and of what its own estimators reach."""
 

@@ -6,7 +6,7 @@ outside.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -17,6 +17,7 @@ from experiments.kept import rows_digest
 from experiments.split import node_name
 from experiments.transactions import Transactions, Values, Whole
 from learning.rows import Rows
+from protocol.values import dataclass
 
 NODES, WINDOWS = 20, 5
 DAY = 86_400

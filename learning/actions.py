@@ -4,7 +4,7 @@ The simulator and the learner in its container call these same functions; whoeve
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from learning.ensemble import Ensemble
 from learning.errors import KernelError, ParameterError
@@ -23,6 +23,7 @@ from protocol.identifiers import EstimatorId
 from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 EMPTY = Ensemble()
 

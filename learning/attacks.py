@@ -13,7 +13,7 @@ Those that have to pass a home check are made for the one that the federation ha
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self
 
 import numpy as np
@@ -32,6 +32,7 @@ from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TREE
 from protocol.trees.tree import Tree, TreeLimits
+from protocol.values import dataclass
 
 CERTAIN = 1e-9
 SHADOW = "shadow"

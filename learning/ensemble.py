@@ -1,7 +1,6 @@
 """The ensemble and the paper's three operations on it: ADD, GET_TOP, CROP."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Self
 
 from learning.errors import EnsembleError
@@ -9,6 +8,7 @@ from learning.ranking import Ranking
 from protocol.defence import Quota
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

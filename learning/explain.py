@@ -8,7 +8,6 @@ leaves, trees and background rows add up. Nothing but comparisons is asked of th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
@@ -18,6 +17,7 @@ from learning.errors import ParameterError, RowsError
 from learning.rows import as_features
 from protocol.trees.boosted import Boosted
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]

@@ -4,8 +4,6 @@ Every estimator has its own seed, derived from the process seed, the node, the i
 an auditor replays any one of them.
 """
 
-from dataclasses import dataclass
-
 from learning.errors import ParameterError
 from learning.fit_options import FitOptions
 from learning.kinds import KINDS
@@ -14,6 +12,7 @@ from learning.seeds import derive
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 __all__ = ["FitOptions", "FitTask", "fit"]
 

@@ -1,10 +1,9 @@
 """How estimators are grown: the ways there are, by name, and what each may be told."""
 
-from dataclasses import dataclass
-
 from learning.errors import ParameterError
 from protocol.trees.encoding_boosted import MAX_TREES
 from protocol.trees.limits import BOOSTED, TREE
+from protocol.values import dataclass
 
 WAYS = {
     "plain": TREE,

@@ -1,13 +1,13 @@
 """Grow one tree with scikit-learn: by its compiled modules, or through its classes in another version."""
 
 import sys
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.sklearn_modules import load_modules
+from protocol.values import dataclass
 
 CRITERIA = {"gini": "Gini", "entropy": "Entropy", "squared_error": "MSE"}
 SPLITTERS = {"best": "BestSplitter", "random": "RandomSplitter"}

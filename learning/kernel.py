@@ -8,7 +8,6 @@ why there are two forms of each loop.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from learning.errors import KernelError, ParameterError
 from learning.kernel_numpy import Packed
 from protocol.defence import NO_GROUP, Places
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 Floats = NDArray[np.float64]
 

@@ -14,12 +14,13 @@ Only the second part needs the recursion. It runs over pairs found through sorte
 label), deepest first, in blocks that bound the memory whatever the trees.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from protocol.values import dataclass
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -6,7 +6,6 @@ wire is in `protocol.trees.kinds`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from learning.fit_options import FitOptions
 from learning.fit_tree import fit_tree
@@ -14,6 +13,7 @@ from learning.rows import Rows
 from learning.voters import BoostedVoters, Floats, TreeVoters, Voters
 from protocol.trees.content import Content
 from protocol.trees.limits import BOOSTED, TREE, TreeLimits
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The parameters of a node: the paper's three numbers, and the choices the paper leaves open."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from learning.errors import ParameterError
@@ -11,6 +11,7 @@ from learning.robust import HomeCheck
 from learning.rows import Rows
 from protocol.defence import NOBODY, Membership, Quota
 from protocol.trees.limits import LATEST_FORMAT, TreeLimits
+from protocol.values import dataclass
 
 BALANCED = FitOptions(kind="balanced")
 HOME_CHECK = HomeCheck()

@@ -6,7 +6,6 @@ adds up both classes and takes the greater sum, where here one sum is held again
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from learning.kinds import KINDS
 from learning.rows import Rows, as_features
 from learning.voters import Floats, Voters
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

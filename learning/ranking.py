@@ -8,7 +8,6 @@ supervised  smallest class-balanced Brier score on the node's own rows
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from learning.rows import Rows
 from learning.seeds import generator
 from protocol.defence import Places
 from protocol.trees.estimator import Estimator
+from protocol.values import dataclass
 
 
 class Ranking(Protocol):

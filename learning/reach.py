@@ -5,8 +5,6 @@ it. How easily anomalies are told differs from data to data, and how sure estima
 bound that suits all of them can only be relative to this.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from learning.fit_options import FitOptions
@@ -15,6 +13,7 @@ from learning.predict import Predictor
 from learning.rows import Rows
 from learning.seeds import derive, generator
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 PER_HALF = 2
 

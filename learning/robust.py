@@ -8,7 +8,6 @@ docs/adr/0410-defence-by-organisation.md says why each is as it is.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from learning.errors import ParameterError
@@ -17,6 +16,7 @@ from learning.reach import OwnFit, Reach, own_reach
 from learning.rows import Rows
 from protocol.identifiers import EstimatorId
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 HOME_CHECK = "HOME_CHECK"
 

@@ -1,6 +1,5 @@
 """A node's private rows, checked once: what FIT and prediction then read without asking again."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Self
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.errors import RowsError
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

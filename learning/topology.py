@@ -4,13 +4,13 @@ The simulator asks for one node's neighbours among those that take part, as ever
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Protocol
 
 from learning.errors import ParameterError
 from learning.seeds import generator
+from protocol.values import dataclass
 
 
 class Neighbours(Protocol):

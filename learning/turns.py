@@ -1,7 +1,6 @@
 """A federation that ran somewhere else, run again in memory: task by task, in whatever order that was."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from learning.actions import EMPTY
 from learning.ensemble import Ensemble
@@ -9,6 +8,7 @@ from learning.errors import ParameterError
 from learning.fit_cache import FitCache
 from learning.members import Member, Simulation
 from learning.simulated_nodes import Offered, SimulatedNodes
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ does for forests and for boosted models: the scores of each are the same bit for
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol, Self
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from learning.compiled import choose
 from protocol.trees.boosted import Boosted
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 Floats = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ in which the node's own trees always are.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 from protocol.errors import ProcessError, RecordError
 from protocol.identifiers import EstimatorId
+from protocol.values import dataclass
 
 NO_GROUP = -1
 

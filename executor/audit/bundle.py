@@ -12,13 +12,14 @@ is ever unpacked to disk. What follows the blocks is a copy of what the blocks s
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import IO, Any, Self
 
 from executor.audit.errors import BundleError
 from protocol.canonical import decode, encode
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 FORMAT, VERSION = "attestree-audit", 1
 MANIFEST, CONFIGURATION = "manifest.json", "configuration.pb"

@@ -14,7 +14,7 @@ import hashlib
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -24,6 +24,7 @@ from executor.audit.fabric.validation import Validator
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 MAGIC = b"attestree-checkpoint 1\n"
 MAX_HEADER = 1 << 16

@@ -1,7 +1,7 @@
 """`executor audit export`: every block of the channel as one file, for somebody who trusts none of us."""
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from executor.audit.bundle import MANIFEST, BundleWriter, Manifest, block_name
@@ -15,6 +15,7 @@ from executor.errors import LedgerError, UsageError
 from executor.ledger.identities import load_identity
 from executor.ledger.transport import Transport
 from executor.network import CHANNEL
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """A report on one subject: its claims, what happened, what is not proven; as text, JSON or one HTML page."""
 
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -10,6 +9,7 @@ from executor.audit.findings import Claim, Failure
 from executor.audit.text import FAILS, HOLDS, show_claim, show_failure
 from executor.audit.verify import Verification
 from protocol.ledger.challenges import ChallengeEvidence
+from protocol.values import dataclass
 
 SHOWN = 20
 """How many failures elsewhere are shown where the subject itself has none."""

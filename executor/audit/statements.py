@@ -6,7 +6,6 @@ shows two chains; an export is compared with all of them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self
 
 from executor.audit.errors import BundleError
@@ -16,6 +15,7 @@ from executor.audit.fabric.messages import identities
 from executor.audit.findings import Findings
 from protocol import canonical
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 FORMAT, VERSION = "attestree-statement", 1
 MAX_BYTES = 1 << 16

@@ -8,7 +8,7 @@
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,6 +33,7 @@ from protocol.digest import Digest
 from protocol.errors import AttestreeError
 from protocol.ledger import keys
 from protocol.ledger.challenges import ChallengeEvidence
+from protocol.values import dataclass
 
 SENTENCES = {
     **chains.SENTENCES,

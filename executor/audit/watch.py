@@ -6,7 +6,6 @@ checkpoint of the auditor's own, and computes everything again.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +19,7 @@ from executor.audit.verify import SENTENCES
 from executor.errors import LedgerError
 from executor.ledger.transport import Transport
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 PULSE = 0.5
 """Seconds after which the peer is asked again for a block that is not there yet."""

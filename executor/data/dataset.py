@@ -1,7 +1,6 @@
 """A node's rows as a task uses them, with what the task commits to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.task.commitment import data_commitment
 from protocol.task.table import Table
+from protocol.values import dataclass
 
 PARQUET_SUFFIXES = {".parquet", ".pq"}
 

@@ -1,9 +1,10 @@
 """What a check found."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from executor.network import Network, NetworkError
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What happened in a process, as the chain has it, and the same run again in memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from executor.ledger.chaincodes.proxies import Ledger
 from learning.actions import EMPTY
@@ -14,6 +14,7 @@ from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.ledger.tasks import ResultRecord
 from protocol.task.result import ensemble_digest
+from protocol.values import dataclass
 
 Place = tuple[str, int]
 """A node and an iteration."""

@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from executor.sandbox.profile import Limits
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
 from protocol.errors import StateError
+from protocol.values import dataclass
 
 SCIENTIST = "data-scientist"
 SECONDS_TO_HEAR = 60

@@ -10,7 +10,6 @@ import json
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from executor.engine import asking
 from executor.errors import EngineError
 from executor.user_files import parse_json
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 EPOCH = 0
 CREATED = "1970-01-01T00:00:00Z"

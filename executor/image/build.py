@@ -10,7 +10,6 @@
 import os
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import CONFLICT
 from pathlib import Path
 from textwrap import shorten
@@ -29,6 +28,7 @@ from executor.network import ROOT
 from executor.output import Say
 from protocol.digest import Digest
 from protocol.errors import DigestError
+from protocol.values import dataclass
 
 NAME = LEARNER.name
 LABEL = "attestree.source"

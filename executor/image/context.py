@@ -4,12 +4,12 @@ import io
 import subprocess
 import tarfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from executor.errors import UsageError
 from protocol import canonical
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 # A new way of building is a new image: this number is part of the key.
 RECIPE = 1

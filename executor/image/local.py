@@ -9,7 +9,7 @@ image, and recorded by the id.
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from docker import DockerClient
@@ -20,6 +20,7 @@ from executor.errors import EngineError
 from executor.image.archive import SavedImage, save, scratch
 from protocol.agreement.image import Image
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Manifests as registries serve them: one image, or an index of one image per platform."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from executor.errors import IntegrityError
 from executor.user_files import parse_json
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 _IMAGE = {
     "application/vnd.docker.distribution.manifest.v2+json",

@@ -6,7 +6,6 @@
 4  register both digests
 """
 
-from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from typing import Any
 
@@ -25,6 +24,7 @@ from protocol.agreement.image import Image
 from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger.images import ImageRecord
+from protocol.values import dataclass
 
 _ID_DIGITS = 12
 

@@ -1,10 +1,9 @@
 """References as people type them: NAME or NAME:VERSION, the words of the ledger."""
 
-from dataclasses import dataclass
-
 from executor.errors import UsageError
 from protocol.errors import IdentifierError
 from protocol.identifiers import ImageName, ImageVersion, parse_image_name, parse_image_version
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import ssl
 from contextlib import closing
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from executor.image.manifest import ACCEPTED, Manifest, Platform
 from executor.image.reference import split_repository
 from executor.network import Network
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 SECONDS = 20
 MAX_MANIFEST = 4 * 1024 * 1024

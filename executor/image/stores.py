@@ -12,7 +12,6 @@ A copy that was loaded from a file has a manifest of its own there; its bytes ar
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from docker import DockerClient
@@ -27,6 +26,7 @@ from executor.image.registry import ImageRegistry
 from executor.network import Network
 from protocol.agreement.image import Image
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 
 class Store(Protocol):

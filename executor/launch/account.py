@@ -1,7 +1,6 @@
 """What a launch says of its work: to the person who waits or to the service's reader, and to the log."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from executor.exits import exit_code
@@ -10,6 +9,7 @@ from executor.launch.patience import is_lasting
 from executor.launch.reasons import closing_words
 from executor.launch.task_run import TaskSummary
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 Keep = Callable[[LogEntry], None]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from executor.caller import Caller
@@ -23,6 +23,7 @@ from executor.ledger.follow import wait_until
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.plan import Plan
 from protocol.ledger.processes import TaskContext
+from protocol.values import dataclass
 
 FRESH_SECONDS = 1.0
 """How long a task that was read may have waited for a place without its context being read again."""

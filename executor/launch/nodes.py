@@ -4,7 +4,6 @@ import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 from docker import DockerClient
 
@@ -21,6 +20,7 @@ from executor.ledger.follow import PULSE
 from executor.sandbox.container import kill_all
 from executor.stop import StopSignals
 from protocol.errors import AttestreeError, StateError
+from protocol.values import dataclass
 
 _AFTER_LEAVING = ("NODE_INACTIVE", "PROCESS_NOT_RUNNING")
 """What the ledger says to a node that left while its task ran: the process may have ended since."""

@@ -1,6 +1,5 @@
 """What a task will be, read and checked before anything is opened, run or written."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from executor.data import Dataset
@@ -20,6 +19,7 @@ from protocol.signing import VerifyKey
 from protocol.task.commitment import data_commitment
 from protocol.task.opening import Opening, TaskId
 from protocol.task.state import StateRecord
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

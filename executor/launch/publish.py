@@ -1,7 +1,6 @@
 """What follows a node's last iteration: its model is published, and the last node ends the process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Self
 
 from executor.launch.session import NodeSession
@@ -13,6 +12,7 @@ from protocol.ledger.processes import TaskContext
 from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
 from protocol.trees.share import Share
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import Offer, TaskResult, check_kind
 from protocol.task.state import StateRecord
 from protocol.task.statement import Action, verify_statement
-from protocol.trees.share import MAX_COUNT, Share, ShareLimits
+from protocol.trees.limits import FORMAT_MAX_OFFERED
+from protocol.trees.share import Share, ShareLimits
 
 
 @dataclass
@@ -67,7 +68,7 @@ class TaskRelay:
         with self.parts.timed(Part.COMMITS):
             audience = self.context.audience
             self.shared = self.ledger.execution.share(self.id, share, signature, audience).receipt
-        offered = Share.from_bytes(share, ShareLimits(MAX_COUNT, len(share)), self.context.limits)
+        offered = Share.from_bytes(share, ShareLimits(FORMAT_MAX_OFFERED, len(share)), self.context.limits)
         self.trees.add(self.id.process, offered.estimators)
 
     def slots(self) -> SlotsAnswer:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from docker import DockerClient
 
@@ -16,6 +16,7 @@ from executor.launch.trees import KnownTrees
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.network import Network
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 STORE_LABEL = "attestree.store"
 """Names the directory whose lock the executor held that made the container."""

@@ -1,12 +1,13 @@
 """What holds for every node of a launch."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from executor.launch.places import Places
 from executor.launch.rows import KnownRows
 from executor.launch.source import DataSource
 from executor.launch.trees import KnownTrees
 from executor.sandbox.profile import Limits
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Where a node's private data is: as the options say, as the last launch said, or in the usual place."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from executor.data import Dataset
@@ -10,6 +10,7 @@ from executor.launch.rows import KnownRows
 from executor.launch.store import NodeStore, write_whole
 from executor.user_files import parse_json
 from protocol.errors import RecordError
+from protocol.values import dataclass
 
 DEFAULT_LABEL = "Class"
 SUFFIXES = ("csv", "parquet")

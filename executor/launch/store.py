@@ -20,7 +20,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from executor.user_files import parse_json
 from protocol.digest import Digest
 from protocol.errors import AttestreeError, RecordError, StateError
 from protocol.identifiers import parse_node, parse_process
+from protocol.values import dataclass
 
 SALT_BYTES = 32
 

@@ -12,7 +12,6 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -38,6 +37,7 @@ from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId
 from protocol.task.possession import prove_possession
 from protocol.task.result import TaskResult
+from protocol.values import dataclass
 
 _NAME_LENGTH, _NAME_DIGITS = 100, 16
 

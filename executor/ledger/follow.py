@@ -10,7 +10,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from executor.errors import DeadlineError
@@ -20,6 +19,7 @@ from executor.ledger.chaincodes.proxies import Ledger
 from executor.ledger.errors import PhaseError
 from executor.ledger.transport import ChaincodeEvent, Transport
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 CHAINCODES = (ExecutionRecord.chaincode, Orchestration.chaincode)
 PAUSE = 0.5

@@ -8,7 +8,6 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +36,7 @@ from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 Members = tuple[tuple[EstimatorId, Digest], ...]
 

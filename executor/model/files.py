@@ -6,7 +6,7 @@ spelling, so its SHA-256 stands for all of it: `sha256sum model.json` is the dig
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
 from protocol.trees.limits import BOOSTED, FORMAT_MAX_INTERNAL, TreeLimits
 from protocol.trees.tree import Tree
+from protocol.values import dataclass
 
 FORMAT, VERSION = "attestree-model", 2
 ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from executor.model.content import Members
@@ -15,6 +15,7 @@ from protocol.agreement.process import Specification
 from protocol.defence import Membership, vote_weights
 from protocol.ledger.common import HistoryEntry
 from protocol.ledger.models import AccessRecord, ModelBrief, ModelRecord
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

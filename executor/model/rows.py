@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from executor.errors import DatasetError
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
 from protocol.errors import RecordError
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

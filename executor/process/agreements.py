@@ -1,12 +1,12 @@
 """What a process has been changed in, what is asked for, and how votes stand, as lines and as an object."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from executor.ledger.chaincodes.proxies import Ledger
 from protocol.agreement.course import ChangeKind
 from protocol.ledger.changes import AbsenceVote, AskStatus, ChangeRecord, ProcessVotes
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

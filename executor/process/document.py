@@ -7,7 +7,7 @@ once; anchors, aliases, tags and merge keys are refused.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ import yaml
 
 from executor.process.errors import Fault, FederationError
 from executor.user_files import UserFileError, read_file
+from protocol.values import dataclass
 
 MAX_BYTES = 4 << 20
 MAX_DEPTH = 16

@@ -7,7 +7,6 @@
 5. write every option out in full
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from protocol.agreement.step import VERSION, Step
 from protocol.agreement.step_kind import RANGES, StepKind
 from protocol.agreement.topology import Topology
 from protocol.trees.limits import TREE
+from protocol.values import dataclass
 
 STEP = "train"
 _STEP_FIELDS = ("n_new", "n_max", "n_share", "seed", "limits", "schema_digest", "options")

@@ -5,7 +5,7 @@ is that of a node's ensemble over its own trees in it, on rows that neither has 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -18,6 +18,7 @@ from protocol.agreement.step import Step
 from protocol.agreement.step_kind import StepKind
 from protocol.ledger.tasks import ResultRecord
 from protocol.task.output import Figures, MetricsOutput, SchemaOutput
+from protocol.values import dataclass
 
 METRICS = tuple(field.name for field in fields(Figures))
 _TITLES = ("BAcc", "own", "gain", "Prec", "own", "gain", "Rec", "own", "gain")

@@ -1,7 +1,5 @@
 """What came out of a replay beside what is on the ledger: equal, or which tree differs."""
 
-from dataclasses import dataclass
-
 from executor.replay.recorded import Recorded
 from executor.replay.run import ReplayedTask
 from protocol.digest import Digest
@@ -9,6 +7,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.challenges import MAX_NAMED, Replayed
 from protocol.ledger.tasks import ResultRecord
 from protocol.task.result import TaskResult
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

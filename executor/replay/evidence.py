@@ -6,7 +6,6 @@ The header is a canonical record. The file holds what an organisation otherwise 
 auditor whom the owner's answer names, and for nobody else.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +22,7 @@ from protocol.task.commitment import SALT_BYTES
 from protocol.task.opening import TaskId
 from protocol.task.state import StateRecord
 from protocol.trees.share import Share, ShareLimits
+from protocol.values import dataclass
 
 VERSION = 1
 MAGIC = b"attestree evidence v1\0"

@@ -1,7 +1,5 @@
 """What the ledger says of a task that is to be run again: image, parameters, opening, slots and outcome."""
 
-from dataclasses import dataclass
-
 from executor.image.comparison import check_image, evidence_of
 from executor.ledger.chaincodes.proxies import Ledger
 from protocol.agreement.image import Image
@@ -10,6 +8,7 @@ from protocol.ledger.processes import TaskContext
 from protocol.ledger.tasks import TaskEvidence
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import Offer, SlotRead
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

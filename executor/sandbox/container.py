@@ -4,7 +4,6 @@ import contextlib
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from executor.sandbox.calls import calling
 from executor.sandbox.effective import check_effective
 from executor.sandbox.profile import Profile
 from executor.sandbox.request import Mounts, body
+from protocol.values import dataclass
 
 KEY_BYTES = 32
 LABEL = "attestree.sandbox"

@@ -6,7 +6,7 @@ therefore holds nothing that another host, user or minute would change: no path,
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from executor.sandbox.calls import calling
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import EncodingError
+from protocol.values import dataclass
 
 VERSION = 1
 ENTRY_POINT = ("/opt/venv/bin/python", "-I", "-B", "-m", "learner")

@@ -2,7 +2,6 @@
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from executor.sandbox.profile import (
     USER,
     Profile,
 )
+from protocol.values import dataclass
 
 _READABLE, _WRITABLE = stat.S_IROTH, stat.S_IWOTH
 

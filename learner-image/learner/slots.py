@@ -1,7 +1,5 @@
 """What the neighbours offer: asked of the broker, and checked to be the shares that the ledger names."""
 
-from dataclasses import dataclass
-
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
 from learner.task import Task
@@ -12,6 +10,7 @@ from protocol.broker.messages import Request, Verb
 from protocol.task.result import Offer, SlotRead
 from protocol.trees.estimator import Estimator
 from protocol.trees.share import Share, ShareLimits
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Which task this is: what the broker says, checked against what the task commits to on the ledger."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from learner.broker import Broker
 from learner.outcome import Exit, ends_with, need
@@ -17,6 +17,7 @@ from protocol.signing import SigningKey, VerifyKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.statement import Action, sign_statement
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

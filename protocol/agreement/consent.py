@@ -7,12 +7,12 @@ a fault. So does another coordinator, who has to agree as well; each step is ope
 """
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import AbortRule, ModelAccess, Specification
 from protocol.agreement.progress import Progress
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

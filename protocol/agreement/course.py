@@ -6,7 +6,7 @@ Of a topology or an image it knows the change's number alone, which is read when
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
 
@@ -14,6 +14,7 @@ from protocol.canonical import Record
 from protocol.errors import RecordError
 from protocol.fields import Fields
 from protocol.identifiers import check_counter, parse_node, parse_organisation
+from protocol.values import dataclass
 
 Span: TypeAlias = tuple[int, int | None]
 """Iterations that a node takes part in, as [from, until) with None for no end."""

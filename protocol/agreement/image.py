@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
@@ -11,6 +10,7 @@ from protocol.errors import EncodingError, ImageError
 from protocol.fields import Fields
 from protocol.identifiers import parse_image_name, parse_image_version
 from protocol.text import UNPRINTABLE
+from protocol.values import dataclass
 
 MAX_TEXT = 1000
 MAX_REPOSITORY = 255

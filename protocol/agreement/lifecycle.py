@@ -4,11 +4,11 @@ What is not in a table cannot happen. The tables say nothing about who may ask f
 the chaincode that holds the record.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from protocol.errors import LifecycleError
+from protocol.values import dataclass
 
 
 class TaskState(StrEnum):

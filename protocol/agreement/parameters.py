@@ -1,6 +1,5 @@
 """What a task depends on besides image and data: parameters, its place in the process, an initial model."""
 
-from dataclasses import dataclass
 from typing import Self
 
 from protocol import canonical
@@ -11,6 +10,7 @@ from protocol.digest import Digest
 from protocol.errors import ProcessError
 from protocol.fields import AgreementFields, Fields
 from protocol.identifiers import parse_node, parse_organisation
+from protocol.values import dataclass
 
 MAX_NODES = 1_000
 

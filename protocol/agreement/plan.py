@@ -6,7 +6,6 @@ image when they say "iteration 7".
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -17,6 +16,7 @@ from protocol.agreement.process import Specification
 from protocol.agreement.step import Step
 from protocol.agreement.step_kind import StepKind
 from protocol.agreement.topology import Topology
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ read as it was written, with the defaults of version 2 for what it could not say
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from protocol.fields import AgreementFields
 from protocol.identifiers import parse_organisation
 from protocol.text import check_printable
 from protocol.trees.limits import FIRST_FORMAT, KIND_NAMES, LATEST_FORMAT, TREE
+from protocol.values import dataclass
 
 MAX_ORGANISATIONS = 256
 MAX_STEPS = 32

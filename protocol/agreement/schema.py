@@ -4,12 +4,11 @@ Every node's table has to have it, or feature 7 would mean another column on ano
 to its digest, so the names themselves stay with the organisations.
 """
 
-from dataclasses import dataclass
-
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.trees.limits import FORMAT_MAX_FEATURES
+from protocol.values import dataclass
 
 VERSION = 1
 MAX_COLUMN_NAME = 256

@@ -1,7 +1,7 @@
 """One step of a process: which image runs, how often, with which parameters, on which node."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 from protocol.agreement.image import ImagePin
@@ -18,6 +18,7 @@ from protocol.trees.limits import (
     LATEST_FORMAT,
     TreeLimits,
 )
+from protocol.values import dataclass
 
 VERSION = 2
 """The version of specifications that are written; version 1 is read."""

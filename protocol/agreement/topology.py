@@ -6,7 +6,6 @@ when one leaves. Every party computes neighbours with this module, so nobody sha
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Self
@@ -14,6 +13,7 @@ from typing import Self
 from protocol import canonical
 from protocol.errors import ProcessError
 from protocol.identifiers import check_counter, parse_node
+from protocol.values import dataclass
 
 MAX_EDGES = 20_000
 

@@ -4,7 +4,6 @@ Fields are read here once, each by the reader of its kind; whatever that refuses
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from protocol.agreement.parameters import MAX_NODES
@@ -15,6 +14,7 @@ from protocol.fields import Fields
 from protocol.identifiers import parse_node
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import Offer
+from protocol.values import dataclass
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ The learner asks, the broker answers, one at a time: with `ok` and the fields of
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +21,7 @@ from protocol.signing import SIGNATURE_SIZE
 from protocol.task.payload import MAX_PAYLOAD
 from protocol.task.result import MAX_RESULT_BYTES
 from protocol.task.state import MAX_BYTES as MAX_STATE
+from protocol.values import dataclass
 
 MAX_TEXT = 1000
 

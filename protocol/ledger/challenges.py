@@ -6,7 +6,6 @@ challenge stands (`ChallengeEvidence.standing`).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -17,6 +16,7 @@ from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
 from protocol.ledger.record import SMALL, LedgerRecord
 from protocol.task.opening import TaskId
+from protocol.values import dataclass
 
 MAX_OPEN = 8
 """How many challenges one organisation may have open against another in one process."""

@@ -4,7 +4,7 @@ A task reads the process and the changes that hold, and none of the rest: whoeve
 withdraws holds up nobody's results.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from protocol import canonical
@@ -14,6 +14,7 @@ from protocol.digest import Digest
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.record import SMALL, LedgerRecord, Raw
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

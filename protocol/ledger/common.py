@@ -1,13 +1,13 @@
 """What records of several chaincodes have in common: who did it, what was signed, pages and histories."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 from protocol.digest import Digest
 from protocol.fields import Fields
 from protocol.identifiers import EstimatorId
 from protocol.ledger.record import LedgerRecord
+from protocol.values import dataclass
 
 T = TypeVar("T", bound=LedgerRecord)
 

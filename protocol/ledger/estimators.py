@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
 from protocol.digest import Digest
@@ -15,6 +14,7 @@ from protocol.trees.content import Content
 from protocol.trees.estimator import Estimator
 from protocol.trees.kinds import read
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 
 def encode_tree(tree: Content) -> str:

@@ -1,7 +1,6 @@
 """What the image chaincode stores and answers."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from protocol.agreement.image import Image
@@ -11,6 +10,7 @@ from protocol.errors import StateError
 from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import ImageVersion, Provenance, ReasonedProvenance
 from protocol.ledger.record import SMALL, LedgerRecord
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ docs/formats/keys-v1.md.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from protocol.agreement.lifecycle import PROCESS
 from protocol.digest import Digest
@@ -20,6 +20,7 @@ from protocol.identifiers import (
     parse_organisation,
     parse_process,
 )
+from protocol.values import dataclass
 
 SEPARATOR = "\0"
 LAST_CHARACTER = "\U0010ffff"

@@ -1,7 +1,7 @@
 """What the model chaincode stores and answers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
 from protocol.digest import Digest
@@ -9,6 +9,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What the orchestration chaincode stores and answers."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Self
 
 from protocol.agreement.course import Course
@@ -17,6 +17,7 @@ from protocol.ledger.record import SMALL, LedgerRecord
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import NO_ENSEMBLE
 from protocol.trees.limits import TreeLimits
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Each stands under a key that one organisation writes, and counts with that organ
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from protocol import canonical
@@ -16,6 +16,7 @@ from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
 from protocol.ledger.models import AccessRecord
 from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

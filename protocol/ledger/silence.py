@@ -14,7 +14,6 @@ claim to be older than it is, and who waited would be silent at once. A vote cou
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -25,6 +24,7 @@ from protocol.ledger.changes import AbsenceVote, ChangeRecord
 from protocol.ledger.common import Provenance, ReasonedProvenance
 from protocol.ledger.processes import ProcessRecord, ProgressRecord
 from protocol.task.opening import TaskId
+from protocol.values import dataclass
 
 ShareOf: TypeAlias = Callable[[TaskId], Provenance | None]
 """How to find by whom a task was first shared in, and when; None before."""

@@ -1,6 +1,5 @@
 """What the execution-record chaincode stores and answers about tasks."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, ClassVar
 
@@ -13,6 +12,7 @@ from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 from protocol.task.opening import Opening, TaskId
 from protocol.task.output import Output
 from protocol.task.result import Offer, SlotRead
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

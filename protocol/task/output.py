@@ -6,7 +6,7 @@ trees in it. Learner, executor, chaincode and auditor check an output by the sam
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from protocol import canonical
@@ -17,6 +17,7 @@ from protocol.errors import DataError, RecordError, StateError
 from protocol.fields import Fields
 from protocol.identifiers import EstimatorId
 from protocol.trees.limits import FORMAT_MAX_FEATURES
+from protocol.values import dataclass
 
 DECIMALS = 3
 """How exact a published figure is: more would tell how many rows it was counted on."""

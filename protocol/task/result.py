@@ -1,7 +1,6 @@
 """What a task comes to, as the learner signs it and every party reads it (docs/formats/task-v1.md)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
@@ -11,7 +10,8 @@ from protocol.errors import RecordError, StateError
 from protocol.fields import Fields
 from protocol.identifiers import MAX_COUNTER, EstimatorId
 from protocol.task.output import Output, check_output
-from protocol.trees.share import MAX_COUNT as MAX_OFFERED
+from protocol.trees.limits import FORMAT_MAX_OFFERED
+from protocol.values import dataclass
 
 VERSION = 1
 OUTPUT_VERSION = 2
@@ -41,7 +41,7 @@ class Offer:
     def from_dict(cls, record: Any) -> Self:
         """Accept a record with exactly the fields of an offer, as the ledger's Offers and Slots list them."""
         fields = Fields(record, "an offer", ("sender", "iteration", "share", "ids"))
-        share, ids = fields.digest("share"), fields.ids("ids", MAX_OFFERED)
+        share, ids = fields.digest("share"), fields.ids("ids", FORMAT_MAX_OFFERED)
         return cls(fields.node("sender"), fields.count("iteration"), share, ids)
 
 

@@ -11,7 +11,6 @@ task that left it, and the next task commits to it.
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from protocol.canonical import MAX_INTEGER
@@ -21,8 +20,9 @@ from protocol.identifiers import MAX_COUNTER, check_counter, parse_node, parse_p
 from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
-from protocol.trees.limits import TreeLimits
-from protocol.trees.share import MAX_COUNT, Share, ShareLimits
+from protocol.trees.limits import FORMAT_MAX_OFFERED, TreeLimits
+from protocol.trees.share import Share, ShareLimits
+from protocol.values import dataclass
 
 VERSION = 1
 MAX_BYTES = 16 << 20
@@ -83,7 +83,7 @@ class StateRecord:
         iteration, seed, first, count = _NUMBERS.unpack(numbers)
         digests, position = _take(raw, position, SIZE * count)
         created = tuple(Digest(digests[at : at + SIZE]) for at in range(0, len(digests), SIZE))
-        ensemble = Share.from_bytes(raw[position:], ShareLimits(MAX_COUNT, MAX_BYTES), limits)
+        ensemble = Share.from_bytes(raw[position:], ShareLimits(FORMAT_MAX_OFFERED, MAX_BYTES), limits)
         return cls(process, node, iteration, seed, first, created, ensemble.estimators)
 
     def to_bytes(self) -> bytes:

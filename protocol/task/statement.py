@@ -1,6 +1,6 @@
 """What a task signs: who did what, with which code, parameters and inputs, and what came out."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Self
 
@@ -9,6 +9,7 @@ from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.identifiers import check_counter, parse_node, parse_process
 from protocol.signing import SigningKey, VerifyKey, sign, verify
+from protocol.values import dataclass
 
 TASK_DOMAIN = "attestree/task"
 

@@ -1,9 +1,8 @@
 """An estimator: what a node fitted, under the id its creator gave it."""
 
-from dataclasses import dataclass
-
 from protocol.identifiers import EstimatorId
 from protocol.trees.content import Content
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

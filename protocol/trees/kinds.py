@@ -6,7 +6,6 @@ an entry here; `learning.kinds` says how it is fitted and how it scores. No rule
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from protocol.errors import TreeError
 from protocol.trees import encoding_boosted
@@ -14,6 +13,7 @@ from protocol.trees.boosted import Boosted
 from protocol.trees.content import Content
 from protocol.trees.limits import BOOSTED, TREE, TreeLimits
 from protocol.trees.tree import Tree
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,15 @@
 """What a process allows an estimator to be, within what the estimator formats can hold."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 from protocol import canonical
 from protocol.errors import TreeError
 from protocol.fields import Fields
+from protocol.values import dataclass
 
 FORMAT_MAX_FEATURES = 65_535
 FORMAT_MAX_INTERNAL = 32_767
+FORMAT_MAX_OFFERED = 65_535
 FIRST_FORMAT, LATEST_FORMAT = 1, 2
 TREE, BOOSTED = "tree", "boosted"
 KIND_NAMES = (TREE, BOOSTED)

@@ -8,7 +8,6 @@ stands once.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Self
 
 from protocol.digest import Digest
@@ -16,10 +15,10 @@ from protocol.errors import ShareError
 from protocol.identifiers import EstimatorId
 from protocol.trees.estimator import Estimator
 from protocol.trees.kinds import read
-from protocol.trees.limits import TreeLimits
+from protocol.trees.limits import FORMAT_MAX_OFFERED, TreeLimits
+from protocol.values import dataclass
 
 VERSION = 1
-MAX_COUNT = 65_535
 
 _HEADER = struct.Struct("<BH")
 _ENTRY = struct.Struct("<II")
@@ -33,8 +32,8 @@ class ShareLimits:
     max_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
-        if type(self.max_count) is not int or not 0 <= self.max_count <= MAX_COUNT:
-            raise ShareError("SHARE_COUNT", f"max_count is not a whole number from 0 to {MAX_COUNT}")
+        if type(self.max_count) is not int or not 0 <= self.max_count <= FORMAT_MAX_OFFERED:
+            raise ShareError("SHARE_COUNT", f"max_count is not a whole number from 0 to {FORMAT_MAX_OFFERED}")
         if type(self.max_bytes) is not int or self.max_bytes < _HEADER.size:
             raise ShareError("SHARE_SIZE", f"max_bytes is not a whole number from {_HEADER.size}")
 
@@ -48,8 +47,10 @@ class Share:
     def __post_init__(self) -> None:
         if type(self.estimators) is not tuple or not all(type(item) is Estimator for item in self.estimators):
             raise ShareError("SHARE_INPUT", "a share is a tuple of estimators")
-        if len(self.estimators) > MAX_COUNT:
-            raise ShareError("SHARE_COUNT", f"{len(self.estimators)} estimators are more than {MAX_COUNT}")
+        if len(self.estimators) > FORMAT_MAX_OFFERED:
+            raise ShareError(
+                "SHARE_COUNT", f"{len(self.estimators)} estimators are more than {FORMAT_MAX_OFFERED}"
+            )
         seen: set[EstimatorId] = set()
         for estimator in self.estimators:
             if estimator.id in seen:

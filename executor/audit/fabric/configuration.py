@@ -6,7 +6,6 @@ configuration must be exactly the old one with those elements replaced.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cryptography import x509
@@ -24,6 +23,7 @@ from executor.audit.fabric.messages import (
 from executor.audit.fabric.orderers import Ordering
 from executor.audit.fabric.organisation import Members, Organisation
 from executor.audit.fabric.policy import MAX_DEPTH, Policies, signers
+from protocol.values import dataclass
 
 ROOT = "Channel"
 BLOCK_VALIDATION = "/Channel/Orderer/BlockValidation"

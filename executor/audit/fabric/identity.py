@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from executor.audit.fabric.certificates import chain_id, fingerprint
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 if TYPE_CHECKING:
     from executor.audit.fabric.organisation import Organisation

@@ -7,10 +7,10 @@ orderers refuse a configuration in which it is anything else, peers do not look,
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from executor.audit.fabric.messages import configuration, identities, orderer, parse, policies, principal
+from protocol.values import dataclass
 
 BFT = "BFT"
 

@@ -1,13 +1,13 @@
 """Who can satisfy a policy: the principals that it names, and how few organisations are enough."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from executor.audit.fabric.identity import Identity
 from executor.audit.fabric.messages import MalformedError, identities, parse, principal
 from executor.audit.fabric.policy import MAX_DEPTH, Policies, is_principal
+from protocol.values import dataclass
 
 MAX_TRIED = 14
 """Among how many organisations every choice is tried, where the parts of a policy share some."""

@@ -1,6 +1,5 @@
 """What a verified channel says of a model: its organisation, and where it comes from."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from executor.audit.chain import Anchor
@@ -11,6 +10,7 @@ from executor.audit.files import verify_file
 from executor.audit.proof.claims import ChannelSeen, Pin
 from executor.audit.proof.origin import Origin, OriginSearch
 from executor.errors import UsageError
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +10,7 @@ from executor.audit.proof.origin import Origin
 from executor.audit.verify import SENTENCES, Verification
 from protocol import canonical
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 SIGNATURE = "https://model_signing/signature/v1.0"
 PROVENANCE = "https://slsa.dev/provenance/v1"

@@ -7,13 +7,13 @@ authorities above it; the root has to be known from elsewhere.
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from executor.audit.errors import BundleError
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.errors import AttestreeError
+from protocol.values import dataclass
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"

@@ -1,7 +1,7 @@
 """Where a published model comes from: tasks, trees, images and parameters, read from verified blocks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from executor.audit.replay.view import View, Written
 from protocol.canonical import Record
@@ -12,6 +12,7 @@ from protocol.ledger.estimators import CreationRecord, EstimatorRecord
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.tasks import TaskRecord
+from protocol.values import dataclass
 
 Task = tuple[str, int]
 """Node and iteration."""

@@ -1,7 +1,7 @@
 """How a node proves its model: say what the verified channel says, sign, and check the result."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from executor.audit.proof.folder import hash_files, held_by
 from executor.audit.proof.verify import SENTENCES, Proof, verify_proof
 from executor.model.files import Exported
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 
 @dataclass(frozen=True)

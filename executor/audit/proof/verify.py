@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
@@ -25,6 +24,7 @@ from executor.audit.proof.channel import ModelChannel
 from executor.audit.proof.claims import CLAIMS, LEVEL, MODEL_SIG, PASSED, Files, Pin
 from executor.audit.proof.envelope import SignedStatement, Statement
 from protocol.digest import Digest
+from protocol.values import dataclass
 
 MODEL = "model.json"
 FORMS = ("model.npz", "model.onnx")

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar, cast
@@ -62,6 +61,7 @@ from protocol.ledger.tasks import (
     TaskRecord,
 )
 from protocol.task.opening import TaskId
+from protocol.values import dataclass
 
 R = TypeVar("R", bound=LedgerRecord)
 W = TypeVar("W", bound=OwnWord)

@@ -7,7 +7,6 @@ information, on the word of the caller's own peer.
 
 import json
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from executor.ledger.errors import PhaseError
@@ -15,6 +14,7 @@ from executor.ledger.transport import Argument, Receipt, Transport
 from protocol.errors import DataError
 from protocol.ledger.common import MAX_PAGE, History, HistoryEntry, Page
 from protocol.ledger.record import LedgerRecord
+from protocol.values import dataclass
 
 PAGE = 100
 MOST_PAGES = 10_000
