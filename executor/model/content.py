@@ -2,7 +2,7 @@
 
 1. the answers are about the model that was asked for
 2. the members' digests give the ensemble digest of the record
-3. that digest, and the parameters that say how the trees vote, are what the node's last task signed
+3. that digest is what the node's last task signed, under the parameters of the process
 4. the trees are exactly the members, in their order, and each has its member's digest
 5. each tree keeps the limits that the process agreed on
 """
@@ -31,7 +31,7 @@ from protocol.identifiers import EstimatorId
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.processes import ProcessRecord
-from protocol.ledger.tasks import TaskEvidence
+from protocol.ledger.tasks import Standing, TaskEvidence
 from protocol.task.opening import TaskId
 from protocol.task.result import ensemble_digest
 from protocol.trees.estimator import Estimator
@@ -127,22 +127,24 @@ class Model:
 
 def fetch(ledger: Ledger, process: str, node: str) -> Model:
     """Read a model and its trees from the ledger, and accept them as the module says, or raise."""
-    record, agreed, task = _records(ledger, process, node)
+    record, agreed, task, standing = _records(ledger, process, node)
     _check_asked(record, agreed, process, node)
-    return assemble(record, ledger.models.trees(process, node), agreed, task)
+    return assemble(record, ledger.models.trees(process, node), agreed, task, standing)
 
 
 def fetch_terms(ledger: Ledger, process: str, node: str) -> ModelTerms:
     """Read what the ledger says of a model, without its trees, and accept it as the module says, or raise."""
-    record, agreed, task = _records(ledger, process, node)
+    record, agreed, task, standing = _records(ledger, process, node)
     _check_asked(record, agreed, process, node)
-    return terms_of(record, agreed, task)
+    return terms_of(record, agreed, task, standing)
 
 
-def _records(ledger: Ledger, process: str, node: str) -> tuple[ModelRecord, ProcessRecord, TaskEvidence]:
+def _records(
+    ledger: Ledger, process: str, node: str
+) -> tuple[ModelRecord, ProcessRecord, TaskEvidence, Standing]:
     record = ledger.models.get(process, node)
     task = ledger.execution.get_task(TaskId(process, node, record.iteration))
-    return record, ledger.orchestration.get(process), task
+    return record, ledger.orchestration.get(process), task, ledger.execution.standing(process, node)
 
 
 def _check_asked(record: ModelRecord, agreed: ProcessRecord, process: str, node: str) -> None:
@@ -154,20 +156,26 @@ def _check_asked(record: ModelRecord, agreed: ProcessRecord, process: str, node:
 
 
 def assemble(
-    record: ModelRecord, trees: Iterable[SharedEstimator], agreed: ProcessRecord, task: TaskEvidence
+    record: ModelRecord,
+    trees: Iterable[SharedEstimator],
+    agreed: ProcessRecord,
+    task: TaskEvidence,
+    standing: Standing,
 ) -> Model:
     """Put a model together from the answers of the ledger, or refuse them."""
-    terms = terms_of(record, agreed, task)
+    terms = terms_of(record, agreed, task, standing)
     limits = agreed.plan.parameters(record.node, record.iteration).agreed.limits
     return Model(terms, Ensemble(check_trees(members_of(record), trees, limits)))
 
 
-def terms_of(record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence) -> ModelTerms:
+def terms_of(
+    record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence, standing: Standing
+) -> ModelTerms:
     """Return what the answers of the ledger say of a model without its trees, or refuse them."""
     members_of(record)
     specification = specification_of(agreed)
     parameters = agreed.plan.parameters(record.node, record.iteration)
-    check_signed(record, task, parameters.digest)
+    check_signed(record, task, standing, parameters.digest)
     return ModelTerms(
         record.process,
         record.node,
@@ -179,7 +187,10 @@ def terms_of(record: ModelRecord, agreed: ProcessRecord, task: TaskEvidence) -> 
         parameters.digest,
         parameters.agreed.schema_digest,
         parameters.agreed.limits.n_features,
-        _voting(parameters.agreed, Membership.of(agreed.plan.members(record.iteration))),
+        _voting(
+            specification.voting(record.node, record.iteration),
+            Membership.of(agreed.plan.members(record.iteration)),
+        ),
     )
 
 

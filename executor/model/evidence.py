@@ -4,17 +4,17 @@ from executor.model.errors import altered
 from protocol.digest import Digest
 from protocol.errors import DataError, SignatureError
 from protocol.ledger.models import ModelRecord
-from protocol.ledger.tasks import ResultRecord, TaskEvidence
+from protocol.ledger.tasks import ResultRecord, Standing, TaskEvidence
 from protocol.task.opening import TaskId, statement
-from protocol.task.result import TaskResult
 from protocol.task.statement import Action, verify_statement
 
 
-def check_signed(record: ModelRecord, task: TaskEvidence, parameters: Digest) -> None:
+def check_signed(record: ModelRecord, task: TaskEvidence, standing: Standing, parameters: Digest) -> None:
     """Return if the model's last task signed its ensemble under these parameters; each step is a line.
 
     1. the task is the one that the model names, its organisation the owner, and it came to a result
-    2. the result, put together again, has the digest that was signed and that the model names
+    2. the result, put together again from where it left the node, has the digest that was signed and that
+       the model names
     3. the result has the model's ensemble
     4. the task committed to the parameters of the process
     5. its key signed all of that
@@ -26,7 +26,7 @@ def check_signed(record: ModelRecord, task: TaskEvidence, parameters: Digest) ->
     if task.organisation != record.owner:
         raise altered(f"its owner is {record.owner}, and task {asked} is of {task.organisation}")
     payload = outcome.signed.payload_digest
-    if {_digest_of(outcome), payload} != {record.result}:
+    if {_digest_of(outcome, standing), payload} != {record.result}:
         raise altered(f"the result of task {asked} is not the one that the model names")
     if outcome.ensemble_digest != record.digest:
         raise altered(f"task {asked} signed the ensemble {outcome.ensemble_digest}, not {record.digest}")
@@ -39,17 +39,14 @@ def check_signed(record: ModelRecord, task: TaskEvidence, parameters: Digest) ->
         raise altered(f"the key of task {asked} did not sign its result") from error
 
 
-def _digest_of(outcome: ResultRecord) -> Digest:
+def _digest_of(outcome: ResultRecord, standing: Standing) -> Digest:
     """Put a result together again from its record; its digest is what was signed."""
+    following = standing.next_counter
+    if (standing.process, standing.node) != (outcome.process, outcome.node) or following is None:
+        raise altered(f"the ledger does not say where {outcome.node} stands")
+    if standing.iteration != outcome.iteration:
+        raise altered(f"iteration {outcome.iteration} is not the last that {outcome.node} completed")
     try:
-        return TaskResult(
-            min((member.id.counter for member in outcome.created), default=0),
-            tuple(member.digest for member in outcome.created),
-            outcome.slots,
-            tuple(member.id for member in outcome.ensemble),
-            outcome.ensemble_digest,
-            outcome.state,
-            dict(outcome.metrics),
-        ).digest
+        return outcome.rebuilt(following - len(outcome.created)).digest
     except DataError as error:
         raise altered(f"the result of its task is none: {error.cause}") from error

@@ -36,7 +36,7 @@ class Contribution:
 def vote_cap(specification: Specification, record: ModelRecord) -> float | None:
     """Return the cap on another organisation's vote that the process has; none with another's options."""
     try:
-        return from_step(specification.parameters(record.node, record.iteration).agreed).vote_cap
+        return from_step(specification.voting(record.node, record.iteration)).vote_cap
     except ParameterError:
         return None
 

@@ -16,7 +16,7 @@ from protocol.agreement import collections
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import InitialModel, TaskParameters, read_members
 from protocol.agreement.sequence import check_sequence
-from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step
+from protocol.agreement.step import MAX_ITERATIONS, VERSION, Step, StepParameters
 from protocol.agreement.topology import Schedule, Topology
 from protocol.defence import Membership
 from protocol.digest import Digest
@@ -203,7 +203,7 @@ class Specification:
     ) -> TaskParameters:
         """Return what a node's task in an iteration depends on; the members are the nodes if none joined."""
         step, first = self.step_at(iteration)
-        agreed = step.parameters_of(node).in_format(self.estimator_format, self.estimator_kind)
+        agreed = self._agreed(step, node)
         counted = Membership.of(self.nodes if members is None else members)
         return TaskParameters(
             agreed,
@@ -215,6 +215,20 @@ class Specification:
             self.initial_model,
             counted if self.version > 1 else None,
         )
+
+    def voting(self, node: str, iteration: int) -> StepParameters:
+        """Return the parameters by which a node's model of an iteration votes.
+
+        They are those of the last step by then that learns: a step that does not learn leaves the ensemble
+        as it is, and how it votes.
+        """
+        learning = [(step, first) for step, first in self.places() if step.kind.learns]
+        begun = [step for step, first in learning if first <= iteration]
+        step = begun[-1] if begun else learning[0][0]
+        return self._agreed(step, node)
+
+    def _agreed(self, step: Step, node: str) -> StepParameters:
+        return step.parameters_of(node).in_format(self.estimator_format, self.estimator_kind)
 
     def to_dict(self) -> dict[str, canonical.Record]:
         """Return the record with every default written out and every list in its one order."""

@@ -11,7 +11,7 @@ from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Sig
 from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 from protocol.task.opening import Opening, TaskId
 from protocol.task.output import Output
-from protocol.task.result import Offer, SlotRead
+from protocol.task.result import Offer, SlotRead, TaskResult
 from protocol.values import dataclass
 
 
@@ -135,6 +135,22 @@ class ResultRecord(LedgerRecord):
     output: Annotated[
         Output | None, "what a step that does not learn comes to (docs/formats/output-v1.md)", ABSENT
     ] = None
+
+    def rebuilt(self, first: int) -> TaskResult:
+        """Put the result together again as its task signed it, or raise where no task can have.
+
+        `first` is the counter that the node's next estimator had before the task.
+        """
+        return TaskResult(
+            first,
+            tuple(member.digest for member in self.created),
+            self.slots,
+            tuple(member.id for member in self.ensemble),
+            self.ensemble_digest,
+            self.state,
+            dict(self.metrics),
+            self.output,
+        )
 
 
 @dataclass(frozen=True, slots=True)

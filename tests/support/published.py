@@ -22,7 +22,7 @@ from protocol.ledger.common import EnsembleMember, ImageVersion, Provenance, Sig
 from protocol.ledger.estimators import SharedEstimator
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.processes import ProcessRecord
-from protocol.ledger.tasks import ResultRecord, TaskEvidence
+from protocol.ledger.tasks import ResultRecord, Standing, TaskEvidence
 from protocol.signing import SigningKey
 from protocol.task.opening import Opening, TaskId, statement
 from protocol.task.result import TaskResult, ensemble_digest
@@ -89,9 +89,10 @@ class Answers:
     trees: list[SharedEstimator]
     agreed: ProcessRecord
     task: TaskEvidence
+    standing: Standing
 
     def assemble(self) -> Model:
-        return assemble(self.record, iter(self.trees), self.agreed, self.task)
+        return assemble(self.record, iter(self.trees), self.agreed, self.task, self.standing)
 
     def agree(self, specification: Specification) -> None:
         """Let the process have accepted another specification."""
@@ -164,7 +165,8 @@ def answers(**options: Any) -> Answers:
     )
     agreed = ProcessRecord("fraud", ProcessState.COMPLETED, made, made.digest, by)
     trees = [SharedEstimator.of(e) for e in estimators()]
-    return Answers(record, trees, agreed, agreed_task(made, record))
+    standing = Standing("fraud", "node01", record.iteration, 0)
+    return Answers(record, trees, agreed, agreed_task(made, record), standing)
 
 
 def small_model() -> Model:

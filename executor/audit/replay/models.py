@@ -130,7 +130,7 @@ def _check_vote(findings: Findings, view: View, item: Written, record: ModelReco
 
 
 def _cap(view: View, record: ModelRecord) -> float | None:
-    agreed = view.plan(record.process).parameters(record.node, record.iteration).agreed
+    agreed = view.plan(record.process).specification.voting(record.node, record.iteration)
     stated = agreed.options.get("vote_cap")
     return parse_float(stated) if isinstance(stated, str) else None
 

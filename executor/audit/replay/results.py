@@ -106,16 +106,7 @@ RULES = {
 
 def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:
     try:
-        return TaskResult(
-            first,
-            tuple(member.digest for member in record.created),
-            record.slots,
-            tuple(member.id for member in record.ensemble),
-            record.ensemble_digest,
-            record.state,
-            record.metrics,
-            record.output,
-        )
+        return record.rebuilt(first)
     except AttestreeError:
         return None
 

@@ -75,6 +75,11 @@ class Composite(Federation):
         for node in self.players:
             self.act(node, PREPARE, schema_output())
 
+    def prepare_again(self):
+        """The last step of a process that ends with one that prepares."""
+        for node in self.players:
+            self.act(node, EVALUATE, schema_output())
+
     def learn(self):
         for iteration in range(PREPARE + 1, EVALUATE):
             self.play(iteration)

@@ -29,7 +29,7 @@ from executor.model.files import Exported, to_json
 from learning.ensemble import Ensemble
 from protocol.ledger.models import ModelRecord
 from protocol.ledger.processes import ProcessRecord
-from protocol.ledger.tasks import TaskEvidence
+from protocol.ledger.tasks import Standing, TaskEvidence
 
 NOW = datetime(2026, 11, 17, tzinfo=UTC)
 NODE = "node01"
@@ -46,8 +46,9 @@ def model_json():
     record = ModelRecord.from_dict(ask("model", "Get", PROCESS, NODE))
     process = ProcessRecord.from_dict(ask("orchestration", "Get", PROCESS))
     task = TaskEvidence.from_dict(ask("execution-record", "GetTask", PROCESS, NODE, record.iteration))
+    standing = Standing.from_dict(ask("execution-record", "Standing", PROCESS, NODE))
     trees = [small_tree(member.id) for member in record.estimators]
-    return to_json(Exported(Model(terms_of(record, process, task), Ensemble.of(trees))))
+    return to_json(Exported(Model(terms_of(record, process, task, standing), Ensemble.of(trees))))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.memory.composite import EVALUATE, PREPARE, Composite, composite
@@ -19,6 +20,7 @@ from executor.caller import Caller
 from executor.cli import main
 from executor.launch.account import Account
 from executor.ledger.chaincodes.proxies import Ledger
+from executor.model.content import fetch
 from learner import output as looks
 from learner import run as steps
 from learning import actions
@@ -71,6 +73,9 @@ def test_a_launch_goes_through_all_steps_and_the_report_shows_what_came_of_them(
     for iteration, kind in enumerate(("prepare", "FIT", "FIT", "evaluate")):
         assert f"node01 iteration {iteration}: {kind}\n" in ran.stderr
     assert node["rounds"][0]["output"]["columns"] == 4
+    model = fetch(host.ledger(), host.process, "node01")
+    assert (model.terms.iteration, str(model.digest)) == (EVALUATE, node["finished"]["model"])
+    assert len(model.scores(np.zeros((2, 4), dtype=np.float32))) == 2
     caller_of_reports(monkeypatch, host)
     prepare, evaluate = json.loads(report(host, "--json"))["steps"]
     assert (prepare["step"], prepare["nodes"][0]["holding"]) == ("prepare", 3)

@@ -149,6 +149,9 @@ class Stored:
     def get_task(self, _: object) -> Any:
         return self.found.task
 
+    def standing(self, *_: object) -> Any:
+        return self.found.standing
+
     def __enter__(self) -> "Stored":
         return self
 
@@ -233,6 +236,16 @@ def test_h1_a_model_that_no_task_signed_is_refused(what: str) -> None:
     else:
         found.task = replace(task, outcome=None)
     with pytest.raises(ModelError, match=r"MODEL_ALTERED.*task"):
+        found.assemble()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"next_counter": 1}, {"next_counter": None}, {"iteration": 1}, {"node": "node06"}], ids=str
+)
+def test_h1_a_node_that_is_said_to_stand_elsewhere_has_no_model(changes: dict[str, Any]) -> None:
+    found = answers()
+    found.standing = replace(found.standing, **changes)
+    with pytest.raises(ModelError, match="MODEL_ALTERED"):
         found.assemble()
 
 
