@@ -5,6 +5,7 @@
 3. spell out what the short form leaves unsaid: one step, the consortium, the schema's digest
 4. parse each part with protocol/ and every node's parameters with learning/, as ledger and learner will
 5. write every option out in full
+6. see that evaluate steps judge by the vote that the models will have
 """
 
 from pathlib import Path
@@ -106,7 +107,30 @@ class _Maker:
         if "coordinator" in self.content:
             record["coordinator"] = msp_id(self.content["coordinator"])
         with located(self.document, ()):
-            return Federation(Specification.from_dict(record), features)
+            specification = Specification.from_dict(record)
+        if not self.any_options:
+            self._check_votes(specification)
+        return Federation(specification, features)
+
+    def _check_votes(self, specification: Specification) -> None:
+        """Refuse an evaluation by another vote than that of the model it is of."""
+        learned = False
+        for number, (step, first) in enumerate(specification.places()):
+            learned = learned or step.kind.learns
+            if step.kind is not StepKind.EVALUATE or not learned:
+                continue
+            for node in specification.nodes:
+                voting = specification.voting(node, first).options
+                measured = step.parameters_of(node).options
+                for name in options.VOTING:
+                    if voting.get(name) != measured.get(name):
+                        raise fault(
+                            self.document,
+                            ("steps", number),
+                            f"{step.name} measures {node} with {name} {measured.get(name)}, and its model"
+                            f" votes with {voting.get(name)}",
+                            f"Give the steps that learn and {step.name} the same {name}",
+                        )
 
     def _organisations(self, nodes: dict[str, str]) -> list[str]:
         given = self.content.get("organisations")

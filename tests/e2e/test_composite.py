@@ -174,6 +174,30 @@ def test_the_report_shows_ranges_and_the_gain_of_each_node(finished: tuple[str, 
     assert any(entry["gain"] is not None for entry in evaluate["nodes"])
 
 
+def test_its_models_are_exported_verified_compared_and_predict(
+    finished: tuple[str, list[Ran]], rows: Path, tmp_path: Path
+) -> None:
+    """By another organisation: after an evaluation a model is still the ensemble that its task signed."""
+    process, launches = finished
+    (model,) = [
+        node["finished"]["model"]
+        for ran in launches
+        for node in ran.answer["nodes"]
+        if node["node"] == "node06"
+    ]
+    folder, data = tmp_path / "model", str(rows).format(node="node06")
+    exported = done("model", "export", process, "node06", "--out", str(folder), organisation="org4")
+    assert (exported["digest"], set(exported["files"])) == (model, {"json", "npz", "onnx"})
+    by_ledger = done("model", "verify", process, "node06", str(folder), organisation="org4")
+    assert (by_ledger["ok"], by_ledger["by"]) == (True, "the ledger")
+    predicted = done("model", "predict", process, "node06", data, organisation="org4")
+    assert (predicted["model"], predicted["threshold"]) == (model, 0.3)
+    assert len(predicted["scores"]) == predicted["rows"] > 0
+    both = ("--node", "node06", "--node", "node11")
+    compared = done("model", "compare", process, data, *both, organisation="org4")
+    assert len(compared["models"]) == 2
+
+
 def test_the_run_is_audited_offline(finished: tuple[str, list[Ran]], tmp_path: Path) -> None:
     process, _ = finished
     file = tmp_path / "channel.tar"
@@ -232,7 +256,7 @@ def _left_out(process: str, node: str) -> None:
     until(120, f"{node} is left out", held)
 
 
-def test_e14_an_image_that_fits_in_a_step_that_prepares(
+def test_an_image_that_fits_in_a_step_that_prepares(
     docker_client: DockerClient, learner_id: Digest, learner: str, rows: Path, tmp_path: Path
 ) -> None:
     """The task has failed with its cause; nothing that the image made is on the ledger."""

@@ -1,4 +1,4 @@
-"""Composite processes: steps that prepare, learn and evaluate, each with its kind's output (C9, D24, E14)."""
+"""Composite processes: steps that prepare, learn and evaluate, each with its kind's output (C10, D24)."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_each_step_has_its_image_and_no_neighbours_but_the_iterative(taught):
 
 
 @pytest.mark.parametrize("iteration", [PREPARE, EVALUATE])
-def test_e14_an_image_that_fits_in_a_step_that_does_not_learn(taught, federation, iteration):
+def test_an_image_that_fits_in_a_step_that_does_not_learn(taught, federation, iteration):
     """The FIT image of the learn step, run where nothing is learned: neither its trees nor its share pass."""
     found = federation if iteration == PREPARE else taught
     player = found.players[NODE]
@@ -100,17 +100,17 @@ def refused_again(federation, iteration, output, **changes):
     return federation.players[NODE].complete_code(federation.unlearned(NODE, iteration, output, **changes))
 
 
-def test_e14_an_output_of_another_type(federation, taught):
+def test_an_output_of_another_type(federation, taught):
     assert refused(taught, EVALUATE, schema_output()) == "RESULT_KIND"
     assert refused(federation, PREPARE, METRICS) == "RESULT_KIND"
 
 
-def test_e14_no_output_where_one_is_due(federation, taught):
+def test_no_output_where_one_is_due(federation, taught):
     assert refused(taught, EVALUATE, None) == "RESULT_KIND"
     assert refused(federation, PREPARE, None) == "RESULT_KIND"
 
 
-def test_e14_an_output_where_none_is_due(federation):
+def test_an_output_where_none_is_due(federation):
     federation.prepare()
     for player in federation.players.values():
         player.open(1)
@@ -120,7 +120,7 @@ def test_e14_an_output_where_none_is_due(federation):
     player.complete()
 
 
-def test_e14_an_evaluation_that_changes_the_ensemble(taught):
+def test_an_evaluation_that_changes_the_ensemble(taught):
     kept = dict(list(taught.players[NODE].ensemble.items())[:-1])
     changes = {"ensemble": tuple(kept), "ensemble_digest": ensemble_digest(list(kept.items()))}
     assert refused(taught, EVALUATE, METRICS, **changes) == "RESULT_ENSEMBLE"
@@ -179,7 +179,7 @@ def test_figures_may_be_missing_where_the_rows_are_of_one_class(taught):
     assert task["outcome"]["output"] == {"type": "metrics", "federation": None, "own": None}
 
 
-def test_c9_a_node_without_estimators_comes_to_a_step_that_makes_none(federation):
+def test_a_node_without_estimators_comes_to_a_step_that_makes_none(federation):
     """A node that was away while the others learned has nothing to evaluate: it leaves, and they end."""
     away, process = federation, federation.process
     others = [node for node in away.players if node != NODE]
@@ -236,12 +236,12 @@ def test_a_node_that_fits_nothing_still_shares_and_takes():
         (altered(2, "parameters", "seed", 7), "PROCESS_STEPS"),
     ],
 )
-def test_c9_steps_that_contradict_their_kind(specification, code):
+def test_c10_steps_that_contradict_their_kind(specification, code):
     federation = Composite(started=False)
     assert federation.scientist1.code(HERE, "Create", specification | {"process": "other"}) == code
 
 
-def test_c9_steps_in_an_order_that_comes_to_nothing():
+def test_c10_steps_in_an_order_that_comes_to_nothing():
     federation = Composite(started=False)
     prepare, learn, evaluate = composite()["steps"]
     for steps in ([prepare], [prepare, evaluate], [evaluate, learn], [prepare, evaluate, learn]):

@@ -182,7 +182,7 @@ def test_h10_an_organisation_without_nodes_that_opens_steps_is_not_silent():
     assert federation.admin1.submit(*call)["vote"]["counts"] is True
 
 
-def test_c9_a_coordinator_outside_the_consortium(federation):
+def test_c10_a_coordinator_outside_the_consortium(federation):
     made = composite(process="other", coordinator="Org3MSP")
     assert federation.scientist1.code(HERE, "Create", made) == "PROCESS_CONSORTIUM"
 

@@ -171,7 +171,7 @@ def refused(scene, folder, exit_code, words):
 NOTHING = {"n_new": 0, "n_share": 0}
 
 
-def test_c9_a_step_that_makes_no_estimators_on_a_node_without_any(tmp_path):
+def test_a_step_that_makes_no_estimators_on_a_node_without_any(tmp_path):
     for changes in ({"n_new": 0}, NOTHING | {"kind": "evaluate", "options": HELD_OUT}):
         scene = changed_scene(**changes)
         scene.state = None

@@ -84,6 +84,32 @@ def test_defaults_are_written_out_and_lists_ordered():
     assert made["parameters"]["limits"] == {"n_features": 30, "max_internal": 255, "max_depth": 64}
 
 
+def test_a_model_votes_as_the_last_step_by_then_that_learns():
+    def learning(name, **more):
+        options = {"held_out": "0.25", "threshold": name}
+        return {**STEP, "name": f"at-{name}", "parameters": STEP["parameters"] | {"options": options}} | more
+
+    look = STEP["parameters"] | {"n_new": 0, "n_share": 0, "options": {"ranges": [None] * 30}}
+    prepare = {**STEP, "name": "look", "kind": "prepare", "iterations": 1, "parameters": look}
+    own = {"overrides": {"node01": {"options": {"threshold": "3"}}}}
+    steps = [
+        prepare,
+        learning("1", iterations=2),
+        learning("2", iterations=1, **own),
+        {**prepare, "name": "last"},
+    ]
+    specification = Specification.from_dict(changed("steps", steps))
+    voted = [
+        specification.voting("node02", at).options["threshold"] for at in range(specification.iterations)
+    ]
+    assert voted == ["1", "1", "1", "2", "2"]
+    last = specification.iterations - 1
+    assert specification.voting("node01", last).options["threshold"] == "3"
+    assert (
+        specification.voting("node01", last).limits == specification.parameters("node01", last).agreed.limits
+    )
+
+
 def test_equal_agreements_have_equal_bytes_and_others_do_not():
     specification = Specification.from_dict(SPECIFICATION)
     turned = changed("organisations", ["Org1MSP", "Org2MSP"])

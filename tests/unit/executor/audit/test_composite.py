@@ -50,7 +50,21 @@ def test_a_composite_process_passes_its_audit(federation):
     assert found.verified
 
 
-def test_e14_outputs_that_do_not_keep_to_their_kind_are_found(federation, monkeypatch):
+def test_the_vote_of_a_model_is_held_against_the_cap_of_the_step_that_learned():
+    made = composite(nodes=TWO)
+    made["steps"][1]["parameters"]["options"] |= {"vote_cap": "0.5"}
+    federation = blocks.record(Composite)(made)
+    federation.prepare()
+    federation.learn()
+    federation.evaluate()
+    federation.finish()
+    found = judged(federation)
+    assert found.failures == []
+    (claim,) = [claim for claim in found.claims if claim.name == "vote cap"]
+    assert claim.checked == len(TWO)
+
+
+def test_outputs_that_do_not_keep_to_their_kind_are_found(federation, monkeypatch):
     monkeypatch.setattr(result_rules, "check_kind", lambda *said: None)
     federation.act("node01", PREPARE, METRICS)
     federation.act("node03", PREPARE, schema_output(schema=Digest.of(b"other")))
@@ -63,7 +77,7 @@ def test_e14_outputs_that_do_not_keep_to_their_kind_are_found(federation, monkey
     }
 
 
-def test_e14_an_evaluation_that_changed_the_ensemble_is_found(federation, monkeypatch):
+def test_an_evaluation_that_changed_the_ensemble_is_found(federation, monkeypatch):
     federation.prepare()
     federation.learn()
 
@@ -80,7 +94,7 @@ def test_e14_an_evaluation_that_changed_the_ensemble_is_found(federation, monkey
     assert wrong(federation) == {("outputs", what)}
 
 
-def test_c9_a_task_without_the_estimators_that_it_needs_is_found(federation, monkeypatch):
+def test_a_task_without_the_estimators_that_it_needs_is_found(federation, monkeypatch):
     monkeypatch.setattr(TaskContext, "check_estimators", lambda *said: None)
     monkeypatch.setattr(TaskContext, "check_next", lambda *said: None)
     federation.players["node01"].open(EVALUATE)

@@ -98,7 +98,7 @@ def test_h1_a_completion_that_puts_another_commitment_in_its_place_is_found(fede
         ("data", "has another inputs digest"),
     ],
 )
-def test_c9_an_opening_with_other_inputs_than_were_agreed_on_is_found(federation, node, part, what):
+def test_h1_an_opening_with_other_inputs_than_were_agreed_on_is_found(federation, node, part, what):
     opened = opening(node)
     said = record_of(opened, "task")["opening"]
     assert part in said

@@ -128,7 +128,7 @@ WRONG = {"fits": _fitting, "no output": _saying(None), "another type": _saying(M
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_e14_an_image_that_does_not_keep_to_the_kind_of_its_step(
+def test_an_image_that_does_not_keep_to_the_kind_of_its_step(
     host: Host, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     """The task has failed with its cause, and nothing of it is on the ledger but that."""
@@ -147,7 +147,7 @@ def test_e14_an_image_that_does_not_keep_to_the_kind_of_its_step(
     assert (again.state.value, again.attempt) == ("completed", 2)
 
 
-def test_e14_an_evaluation_of_trees_that_the_node_does_not_hold(
+def test_an_evaluation_of_trees_that_the_node_does_not_hold(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.launch("--node", "node01", "--iterations", EVALUATE, *host.data)

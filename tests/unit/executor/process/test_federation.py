@@ -401,9 +401,19 @@ def test_a_prepare_step_without_ranges_holds_rows_against_the_schema_alone(tmp_p
         ("held_out: 0.25 #", "held_out: 0.5 #", "hold out other parts"),
         ("held_out: 0.25 #", "held_out: 2 #", "held_out"),
         ("n_new: 10 #", "n_new: 0 #", "has no estimators by step learn"),
+        (
+            "threshold: 0.3\n        held_out: 0.25 #",
+            "threshold: 0.4\n        held_out: 0.25 #",
+            "votes with 0.4",
+        ),
+        (
+            "fit: balanced\n        threshold: 0.3\n        held_out: 0.25\n",
+            "held_out: 0.25\n        threshold: 0.3\n        vote_cap: 0.5\n",
+            "with vote_cap 0.5, and its model votes with 0.25",
+        ),
     ],
 )
-def test_c9_steps_of_a_file_that_contradict_their_kind(
+def test_c10_steps_of_a_file_that_contradict_their_kind(
     tmp_path: Path, before: str, after: str, words: str
 ) -> None:
     with pytest.raises(FederationError, match=words):
