@@ -12,6 +12,10 @@ _PAGE_HEAD = """# Benchmarks
 
 Each section is written by `scripts/bench NAME`. Ratios compare two things measured in the same run on the
 same machine, so they carry over to others; seconds do not.
+
+What the paper's experiment takes on the ledger is measured by the experiment itself, beside the simulator:
+[its ratio and the goal for it](results.md#the-papers-experiment-through-the-ledger), and
+[where the time goes](figures/paper-ledger-parts.png) as one stacked bar.
 """
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from executor.audit.errors import AuditError
 from executor.caller import Caller
 from executor.errors import TaskError
 from executor.experiment.launches import PROGRAM, Hear, Launches, Reports
@@ -18,12 +19,23 @@ from executor.process.federation import load
 from executor.sandbox.profile import Limits
 from protocol.agreement.lifecycle import ProcessState
 from protocol.agreement.process import Specification
-from protocol.errors import StateError
+from protocol.errors import AttestreeError, StateError
 from protocol.values import dataclass
 
 SCIENTIST = "data-scientist"
 SECONDS_TO_HEAR = 60
+MOST_TOLD = 3
+"""How many of the things that an audit found its error names."""
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit came to; one that failed, or could not be done, keeps nothing else from being told."""
+
+    verified: bool = False
+    problem: AttestreeError | None = None
+    """What it found, or why it found nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +55,19 @@ class LocalFederation:
         """Put an image of the engine on the ledger, and return NAME:VERSION."""
         return f"{name}:{_answer('image', 'publish', name, '--image', image)['version']}"
 
-    def audit(self, process: str) -> bool:
+    def audit(self, process: str) -> Audit:
         """Have the last organisation's auditor check everything since the first block."""
-        return bool(
-            _answer("audit", "process", process, "--organisation", self.organisations[-1])["verified"]
-        )
+        return _judged("audit", "process", process, "--organisation", self.organisations[-1])
 
-    def audit_channel(self, process: str) -> bool:
+    def audit_channel(self, process: str) -> Audit:
         """Have the last organisation's auditor export the channel, and check all of it without a network."""
         file = str(self.folder / "channel.tar")
-        made = _answer(
-            "audit", "export", file, "--process", process, "--organisation", self.organisations[-1]
-        )
-        return bool(_answer("audit", "verify", file, "--genesis", str(made["genesis"]))["verified"])
+        words = ("audit", "export", file, "--process", process, "--organisation", self.organisations[-1])
+        try:
+            made = _answer(*words)
+        except TaskError as error:
+            return Audit(False, error)
+        return _judged("audit", "verify", file, "--genesis", str(made["genesis"]))
 
     def agree(self, content: Mapping[str, Any], say: Say) -> Specification:
         """Propose, accept and start what a federation file has; what is done already is left alone."""
@@ -135,15 +147,45 @@ def _wait(ledger: Ledger, process: str, check: Callable[[], bool]) -> None:
     wait_until(ledger, process, lambda: check() or None, SECONDS_TO_HEAR)
 
 
+def _judged(*arguments: str) -> Audit:
+    """Run a command that judges: what it printed counts, and not only how it ended."""
+    ran = _run(*arguments)
+    answer = _read(ran)
+    if "verified" not in answer:
+        return Audit(False, _failed(arguments, ran))
+    if answer["verified"] is True and ran.returncode == 0:
+        return Audit(True)
+    failures = answer.get("failures") or []
+    told = "; ".join(f"{failure['claim']}: {failure['what']}" for failure in failures[:MOST_TOLD])
+    cause = f"{len(failures)} things in the channel are not as they should be"
+    return Audit(False, AuditError("AUDIT_FAILED", f"{cause}: {told}" if told else cause))
+
+
 def _answer(*arguments: str) -> dict[str, Any]:
     """Run a command of ours in a process of its own; returns what it printed."""
-    ran = subprocess.run(
+    ran = _run(*arguments)
+    if ran.returncode != 0:
+        raise _failed(arguments, ran)
+    return dict(json.loads(ran.stdout))
+
+
+def _run(*arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
         [*PROGRAM, *arguments, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
     )
-    if ran.returncode != 0:
-        raise TaskError(
-            "FEDERATION_LAUNCH",
-            f"`executor {' '.join(arguments[:3])}` ended with {ran.returncode}:"
-            f" {ran.stdout.decode(errors='replace')[-400:]}",
-        )
-    return dict(json.loads(ran.stdout))
+
+
+def _read(ran: "subprocess.CompletedProcess[bytes]") -> dict[str, Any]:
+    """Return the object that a command printed, if it printed one."""
+    try:
+        found = json.loads(ran.stdout)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _failed(arguments: Sequence[str], ran: "subprocess.CompletedProcess[bytes]") -> TaskError:
+    tail = ran.stdout.decode(errors="replace")[-400:]
+    return TaskError(
+        "FEDERATION_LAUNCH", f"`executor {' '.join(arguments[:3])}` ended with {ran.returncode}: {tail}"
+    )

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from executor.errors import TaskError
-from executor.exits import json_option, reported
+from executor.exits import gravest, json_option, reported
 from executor.experiment.options import docs_option
 from executor.output import answer, note
 
 if TYPE_CHECKING:
     from executor.experiment.moving_federation import MovingRun
     from experiments.moving_page import Moved
+
+MOST_TOLD = 5
+"""How many differences the error names; --json has them all."""
 
 
 @click.command()
@@ -40,8 +43,18 @@ def moving(*, quick: bool, docs: Path | None, as_json: bool) -> None:
     if docs is not None:
         moving_page.write(moved, docs)
     answer(_as_dict(run), lambda: moving_page.text(moved), as_json=as_json, indent=2)
-    if not (run.equals_simulator and run.audited):
-        raise TaskError("PAPER_DIFFERS", f"{len(run.differences)} results differ from the simulator's")
+    problems = [found for found in (differing(run), run.audit.problem) if found is not None]
+    if problems:
+        raise gravest(problems)
+
+
+def differing(run: "MovingRun") -> TaskError | None:
+    """Say which results are not the simulator's, if any is."""
+    if run.equals_simulator:
+        return None
+    named = [f"{role}: {node} iteration {iteration}" for role, node, iteration in run.differences]
+    counts = f"{len(named)} of {sum(run.results.values())} results differ from the simulator's"
+    return TaskError("PAPER_DIFFERS", "; ".join([counts, *named[:MOST_TOLD]]))
 
 
 def _moved(run: "MovingRun", nodes: int, organisations: int) -> "Moved":

@@ -20,7 +20,7 @@ from executor.experiment.federation_changes import ask_all, other_version
 from executor.experiment.files import IMBALANCE, write_split
 from executor.experiment.history import ChainRun
 from executor.experiment.launches import Launches
-from executor.experiment.local_federation import SCIENTIST, LocalFederation
+from executor.experiment.local_federation import SCIENTIST, Audit, LocalFederation
 from executor.experiment.paper_ledger import LEARNER, owners
 from executor.launch.log import Event, LogEntry
 from executor.ledger.chaincodes.proxies import Ledger
@@ -53,13 +53,18 @@ class MovingRun:
     again: int = 0
     """How many tasks were begun more than once."""
     differences: list[tuple[str, str, int]] = field(default_factory=list)
-    audited: bool = False
+    audit: Audit = field(default_factory=Audit)
     seconds: float = 0.0
 
     @property
     def equals_simulator(self) -> bool:
         """Whether every result of every process is the simulator's."""
         return bool(self.results) and not self.differences
+
+    @property
+    def audited(self) -> bool:
+        """Whether the audit found nothing wrong."""
+        return self.audit.verified
 
 
 class MovingFederation:
@@ -220,7 +225,7 @@ class MovingFederation:
             self.run.differences += [(role, node, iteration) for node, iteration in found]
             self.run.results[role] = len(chain.results)
             self.run.again += sum(task.attempt > 1 for task in tasks)
-        self.run.audited = self.federation.audit_channel(next(iter(self.run.processes.values())))
+        self.run.audit = self.federation.audit_channel(next(iter(self.run.processes.values())))
 
     def _initial(self, chain: ChainRun) -> Ensemble:
         initial = chain.specification.initial_model

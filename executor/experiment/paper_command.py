@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from executor.errors import TaskError
+from executor.exits import gravest
 from executor.experiment.paper_ledger import FULL, QUICK, LedgerRun, PaperOnLedger
 from executor.network import Network
 from executor.output import answer, note
@@ -13,6 +14,8 @@ from experiments.metrics import all_gains
 from experiments.split import PAPER_NODES
 
 QUICK_ROWS = 4000
+MOST_TOLD = 5
+"""How many differences the error names; --json has them all."""
 
 
 def run_on_ledger(
@@ -24,8 +27,17 @@ def run_on_ledger(
     result, facts = run.result(), on_ledger(run)
     write_ledger(result, facts, out, docs)
     answer(as_dict(run), lambda: ledger_text(result, facts), as_json=as_json, indent=2)
-    if not (run.equals_simulator and run.audited):
-        raise TaskError("PAPER_DIFFERS", f"{len(run.differences)} of {run.compared} ensembles differ")
+    problems = [found for found in (differing(run), run.audit.problem) if found is not None]
+    if problems:
+        raise gravest(problems)
+
+
+def differing(run: LedgerRun) -> TaskError | None:
+    """Say what is not the simulator's, if anything is."""
+    if run.equals_simulator:
+        return None
+    counts = f"{run.different} of {run.compared} ensembles and {len(run.other_models)} models differ"
+    return TaskError("PAPER_DIFFERS", "; ".join([counts, *map(str, run.differences[:MOST_TOLD])]))
 
 
 def on_ledger(run: LedgerRun) -> OnLedger:
@@ -35,7 +47,8 @@ def on_ledger(run: LedgerRun) -> OnLedger:
         iterations=run.iterations,
         tasks=run.tasks,
         compared=run.compared,
-        different=len(run.differences),
+        different=run.different,
+        other_models=len(run.other_models),
         audited=run.audited,
         seconds=run.ledger_seconds,
         simulator_seconds=run.seconds["simulator"],

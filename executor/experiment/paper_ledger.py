@@ -2,24 +2,25 @@
 
 1. The paper's split is written as one file per node of the network.
 2. For each topology the organisations agree on a process; they run all three side by side to their ends.
-3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest.
-4. Models are read from the chain, and measured as the paper does.
+3. The simulator runs the same federations in memory; every iteration's ensemble must be the same, by digest,
+   and neither side may have results that the other has not.
+4. Models are read from the chain, and measured as the paper does; the simulator's must have the same figures.
 
 A process has its name from what it depends on, the image included, so that an interrupted run goes on where
 it was, and another learner begins anew.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from executor.errors import UsageError
 from executor.experiment.files import write_split
-from executor.experiment.history import digest_of
+from executor.experiment.history import Place, digest_of
 from executor.experiment.launches import Reports
-from executor.experiment.local_federation import LocalFederation
+from executor.experiment.local_federation import Audit, LocalFederation
 from executor.launch.log import Event, LogEntry
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
@@ -27,7 +28,7 @@ from executor.network import Network
 from experiments import paper
 from experiments.data import LABEL, DataTable
 from experiments.engine import Case, Engine
-from experiments.metrics import RunOutcome
+from experiments.metrics import METRICS, PARTS, TITLES, RunOutcome
 from experiments.split import IMBALANCE, PAPER_SEED, Split, split
 from learning.ensemble import Ensemble
 from learning.fit_cache import FitCache
@@ -54,11 +55,16 @@ QUICK = Instance(nodes=4, iterations=2)
 
 @dataclass(frozen=True)
 class Deviation:
-    """A place at which chain and simulator are not the same."""
+    """A place at which chain and simulator are not the same; without an iteration it is about the model."""
 
     topology: str
     node: str
-    iteration: int
+    iteration: int | None
+    what: str
+
+    def __str__(self) -> str:
+        place = "model" if self.iteration is None else f"iteration {self.iteration}"
+        return f"{self.topology}: {self.node} {place}: {self.what}"
 
 
 @dataclass
@@ -71,7 +77,7 @@ class LedgerRun:
     runs: dict[str, RunOutcome] = field(default_factory=dict)
     differences: list[Deviation] = field(default_factory=list)
     compared: int = 0
-    audited: bool = False
+    audit: Audit = field(default_factory=Audit)
     tasks: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
@@ -90,8 +96,24 @@ class LedgerRun:
 
     @property
     def equals_simulator(self) -> bool:
-        """Whether every ensemble of every iteration is the simulator's."""
+        """Whether every ensemble of every iteration is the simulator's, and every figure of every model."""
         return self.compared > 0 and not self.differences
+
+    @property
+    def different(self) -> int:
+        """How many of the ensembles compared are not the same."""
+        return sum(found.iteration is not None for found in self.differences)
+
+    @property
+    def other_models(self) -> list[str]:
+        """The models, by topology and node, that have other trees or figures than the simulator's."""
+        models = (found for found in self.differences if found.iteration is None)
+        return list(dict.fromkeys(f"{found.topology} {found.node}" for found in models))
+
+    @property
+    def audited(self) -> bool:
+        """Whether the audit found nothing wrong."""
+        return self.audit.verified
 
     @property
     def ledger_seconds(self) -> float:
@@ -157,7 +179,7 @@ class PaperOnLedger:
             with result.timed("read"):
                 self.compare(result, case, result.processes[case.topology], simulation)
         with result.timed("audit"):
-            result.audited = self.federation.audit(result.processes[cases[-1].topology])
+            result.audit = self.federation.audit(result.processes[cases[-1].topology])
         return result
 
     def launch(self, result: LedgerRun) -> None:
@@ -202,19 +224,59 @@ class PaperOnLedger:
         with self.federation.ledger(self.federation.organisations[0], "auditor") as ledger:
             chain = {(found.node, found.iteration): found for found in ledger.execution.artifacts(process)}
             ensembles = {node: self._model(process, node) for node in self.owners}
-        for record in simulation.records:
-            here = digest_of(record.ensemble)
-            there = chain.get((record.node, record.iteration))
-            result.compared += 1
-            if there is None or there.ensemble_digest != here:
-                result.differences.append(Deviation(case.topology, record.node, record.iteration))
+        there = {place: found.ensemble_digest for place, found in chain.items()}
+        here = {(done.node, done.iteration): digest_of(done.ensemble) for done in simulation.records}
+        result.compared += len(here.keys() | there.keys())
+        result.differences += ensembles_apart(case.topology, here, there)
         shares = tuple(int(found.metrics["share_bytes"]) for found in chain.values() if found.share)
         refused = sum(len(slot.refused) for found in chain.values() for slot in found.slots)
-        result.runs[case.topology] = self.engine.measure(case, ensembles, shares, refused)
+        measured = self.engine.measure(case, ensembles, shares, refused)
+        result.runs[case.topology] = measured
+        final = simulation.ensembles()
+        expected = {node: final[node] for node in self.owners}
+        result.differences += models_apart(case.topology, expected, ensembles)
+        in_memory = self.engine.measure(case, expected, (), 0)
+        result.differences += figures_apart(case.topology, list(self.owners), in_memory, measured)
 
     def _model(self, process: str, node: str) -> Ensemble:
         with self.federation.ledger(self.owners[node], node) as ledger:
             return fetch(ledger, process, node).ensemble
+
+
+def ensembles_apart(
+    topology: str, here: Mapping[Place, Digest], there: Mapping[Place, Digest]
+) -> Iterator[Deviation]:
+    """List the iterations of nodes in which the chain has another ensemble, none, or one too many."""
+    for place in sorted(here.keys() | there.keys()):
+        if place not in there:
+            yield Deviation(topology, *place, "the chain has no result")
+        elif place not in here:
+            yield Deviation(topology, *place, "the simulator has no result")
+        elif here[place] != there[place]:
+            yield Deviation(topology, *place, f"the ensemble is {there[place]}, in memory {here[place]}")
+
+
+def models_apart(
+    topology: str, here: Mapping[str, Ensemble], there: Mapping[str, Ensemble]
+) -> Iterator[Deviation]:
+    """List the nodes whose model is not the ensemble that they end with in memory."""
+    for node, ensemble in here.items():
+        ours, theirs = digest_of(ensemble), digest_of(there[node])
+        if ours != theirs:
+            yield Deviation(topology, node, None, f"the model is {theirs}, in memory {ours}")
+
+
+def figures_apart(
+    topology: str, nodes: Sequence[str], here: RunOutcome, there: RunOutcome
+) -> Iterator[Deviation]:
+    """List the metrics of models in which chain and memory are not the same number."""
+    for part in PARTS:
+        pairs = zip(nodes, here.part(part).tolist(), there.part(part).tolist(), strict=True)
+        for node, ours, theirs in pairs:
+            for name, mine, its in zip(METRICS, ours, theirs, strict=True):
+                if mine != its:
+                    what = f"{TITLES[name]} on {part} rows is {its}, in memory {mine}"
+                    yield Deviation(topology, node, None, what)
 
 
 def _done(ledger: Ledger, process: str) -> int:

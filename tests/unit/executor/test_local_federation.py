@@ -1,6 +1,8 @@
 """Organisations on one host: they share its places, agree on several processes at once, and work for all."""
 
+import json
 import os
+import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from executor.exits import SIGNATURE, exit_code
 from executor.experiment import local_federation
 from executor.experiment.launches import Reports
-from executor.experiment.local_federation import LocalFederation
+from executor.experiment.local_federation import Audit, LocalFederation
 
 
 @pytest.fixture
@@ -70,3 +73,66 @@ def test_several_processes_are_agreed_on_at_once(
     monkeypatch.setattr(LocalFederation, "agree", agree)
     contents = [{"process": name} for name in ("a", "b", "c")]
     assert federation.agree_on_all(contents, lambda _: None) == ["a", "b", "c"]
+
+
+def printing(monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, str]) -> list[tuple[str, ...]]:
+    """Let commands end with these exit codes, having printed this; returns what was run."""
+    left, asked = list(answers), []
+
+    def run(words: list[str], **_: object) -> "subprocess.CompletedProcess[bytes]":
+        asked.append(tuple(words[len(local_federation.PROGRAM) :]))
+        code, text = left.pop(0)
+        return subprocess.CompletedProcess(words, code, text.encode(), b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return asked
+
+
+FOUND = {
+    "verified": False,
+    "failures": [{"claim": "results", "what": "result~x was overwritten", "where": "3"}],
+}
+
+
+def test_an_audit_that_finds_something_says_what_and_ends_nothing_else(
+    federation: LocalFederation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printing(monkeypatch, (11, json.dumps(FOUND)))
+    found = federation.audit("ring")
+    assert not found.verified
+    assert found.problem is not None
+    assert (found.problem.code, exit_code(found.problem)) == ("AUDIT_FAILED", SIGNATURE)
+    assert "1 things" in found.problem.cause
+    assert "results: result~x was overwritten" in found.problem.cause
+
+
+@pytest.mark.parametrize("printed", ["", "Traceback", "[]", '{"error": {"code": "LEDGER_UNREACHABLE"}}'])
+def test_an_audit_that_could_not_be_done_is_no_finding(
+    federation: LocalFederation, monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    printing(monkeypatch, (20, printed))
+    found = federation.audit("ring")
+    assert not found.verified
+    assert found.problem is not None
+    assert found.problem.code == "FEDERATION_LAUNCH"
+
+
+def test_an_audit_without_a_network_is_of_the_export_and_its_first_block(
+    federation: LocalFederation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = printing(monkeypatch, (0, '{"genesis": "ab"}'), (0, '{"verified": true, "failures": []}'))
+    assert federation.audit_channel("ring") == Audit(True)
+    assert asked[0][:2] == ("audit", "export")
+    assert asked[1][:2] == ("audit", "verify")
+    assert asked[1][3:] == ("--genesis", "ab", "--json")
+    printing(monkeypatch, (20, "no ledger"))
+    assert federation.audit_channel("ring").verified is False
+    printing(monkeypatch, (0, '{"genesis": "ab"}'), (11, json.dumps(FOUND)))
+    assert federation.audit_channel("ring").verified is False
+
+
+def test_an_audit_that_says_it_verified_and_ended_otherwise_did_not(
+    federation: LocalFederation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printing(monkeypatch, (1, '{"verified": true, "failures": []}'))
+    assert federation.audit("ring").verified is False

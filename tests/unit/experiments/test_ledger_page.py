@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from experiments import figures
-from experiments.ledger_page import BAR, PARTS, OnLedger, parts_grid, run_grid
+from experiments.claims import goals_grid
+from experiments.ledger_page import BAR, MOST_TIMES, PART, PARTS, OnLedger, goals, parts_grid, run_grid
+
+ROOT = Path(__file__).parents[3]
 
 RUN = OnLedger(
     nodes=20,
@@ -13,6 +16,7 @@ RUN = OnLedger(
     tasks=240,
     compared=240,
     different=0,
+    other_models=0,
     audited=True,
     seconds=90.0,
     simulator_seconds=30.0,
@@ -30,10 +34,32 @@ def test_the_bars_of_all_parts_make_up_one():
 
 
 def test_a_run_that_differs_and_fails_its_audit_says_so():
-    shown = dict(run_grid(OnLedger(**{**vars(RUN), "different": 3, "audited": False})).rows)
+    wrong = {"different": 3, "other_models": 2, "audited": False}
+    shown = dict(run_grid(OnLedger(**{**vars(RUN), **wrong})).rows)
+    assert shown["Models with other trees or figures than the simulator's"] == "2"
     assert shown["Ensembles on the chain equal to the simulator's"] == "237 of 240"
     assert shown["Audit since the first block"] == "FAILED"
     assert (shown["Ratio to the first of these"], shown["Ratio to the second"]) == ("3.00", "1.50")
+
+
+def test_the_ratio_is_held_against_its_goal_and_a_miss_is_said():
+    slower = OnLedger(**{**vars(RUN), "seconds": 90.5})
+    for run, met in ((RUN, ["met", "met"]), (slower, ["MISSED", "met"])):
+        rows = goals_grid("Goals", goals(run)).rows
+        assert [row[-1] for row in rows] == met
+        assert {row[1] for row in rows} == {"at most 3"}
+    assert goals(OnLedger(**{**vars(RUN), "tasks": 239})) == []
+
+
+def test_the_goals_of_the_page_are_those_of_the_run_that_it_shows():
+    """The page is written by a run; what it says of the goals follows from the ratios that it has."""
+    page = (ROOT / "docs/results.md").read_text()
+    part = page[page.index(f"<!-- {PART}: begin") : page.index(f"<!-- {PART}: end")]
+    cells = {row[1].strip(): row for row in (line.split("|") for line in part.splitlines()) if len(row) > 2}
+    ratios = [cells[name][2].strip() for name in ("Ratio to the first of these", "Ratio to the second")]
+    for goal, ratio in zip(goals(RUN), ratios, strict=True):
+        met = "met" if float(ratio) <= MOST_TIMES else "MISSED"
+        assert [cell.strip() for cell in cells[goal.text][2:5]] == [f"at most {MOST_TIMES}", ratio, met]
 
 
 def test_the_picture_of_the_parts_is_the_same_for_the_same_run(tmp_path: Path):
