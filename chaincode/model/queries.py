@@ -1,12 +1,15 @@
 """Reading models: records, trees, lists, who may read them, and which of a process are there."""
 
+from dataclasses import replace
+
 from chaincode.common import DEFAULT_PAGE, LedgerContract, history_page, page, read
-from chaincode.common.calls import model_context, shared_estimators
+from chaincode.common.calls import last_result, model_context, shared_estimators
 from chaincode.common.records import parse
 from chaincode.common.trees import read_trees
 from chaincode.model import access
 from chaincode.shim import Context, RefusalError, evaluate
 from protocol.agreement.parameters import MAX_NODES
+from protocol.agreement.step_kind import StepKind
 from protocol.errors import StateError
 from protocol.identifiers import EstimatorId, parse_process
 from protocol.ledger import keys
@@ -24,6 +27,7 @@ from protocol.ledger.models import (
 )
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.requests import CatalogueEntry
+from protocol.task.output import MetricsOutput
 
 
 class ModelQueries(LedgerContract):
@@ -78,14 +82,19 @@ class ModelQueries(LedgerContract):
     def catalogue(
         self, ctx: Context, process: str = "", size: int = DEFAULT_PAGE, bookmark: str = ""
     ) -> Page[CatalogueEntry]:
-        """List models, all or those of one process, with their figures and the terms of a request."""
+        """List models, all or those of one process, with their figures and the terms of a request.
+
+        How good a model is stands in `measured`, signed by its node's last task, where the process ends
+        with an evaluation; `metrics` are its publisher's words.
+        """
         prefix = ("model", parse_process(process)) if process else ("model",)
         terms: dict[str, ModelContext] = {}
 
         def show(record: ModelRecord) -> CatalogueEntry:
             if record.process not in terms:
                 terms[record.process] = model_context(ctx, record.process)
-            return _entry(record, terms[record.process])
+            found = terms[record.process]
+            return replace(_entry(record, found), measured=_measured(ctx, record, found))
 
         return page(ctx, prefix, size, bookmark, ModelRecord, show)
 
@@ -154,6 +163,14 @@ def _entry(record: ModelRecord, terms: ModelContext) -> CatalogueEntry:
         access=terms.access,
         licence=terms.licence,
     )
+
+
+def _measured(ctx: Context, record: ModelRecord, terms: ModelContext) -> MetricsOutput | None:
+    """Return what the task whose ensemble a model is has measured of it, if that was its step."""
+    if terms.ends_with is not StepKind.EVALUATE or record.iteration + 1 < terms.iterations:
+        return None
+    output = last_result(ctx, record.process, record.node).output
+    return output if isinstance(output, MetricsOutput) else None
 
 
 def _trees(ctx: Context, model: ModelRecord, ids: list[EstimatorId]) -> tuple[SharedEstimator, ...]:

@@ -141,7 +141,7 @@ class ProcessQueries(LedgerContract):
     def model_context(self, ctx: Context, process: str) -> ModelContext:
         """Return who takes part in a process and whether it has ended; the model chaincode reads it."""
         found = Process.load(ctx, process)
-        plan = found.plan
+        plan, last = found.plan, found.specification.steps[-1].kind
         nodes = {node: plan.nodes[node] for node in sorted(plan.nodes)}
         return ModelContext(
             process,
@@ -153,6 +153,7 @@ class ProcessQueries(LedgerContract):
             found.specification.description,
             found.specification.model_access,
             found.specification.model_licence,
+            None if last.learns else last,
         )
 
     @evaluate

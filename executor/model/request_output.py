@@ -1,8 +1,11 @@
 """The catalogue of models and requests to read them, as text for people."""
 
+from dataclasses import asdict
+
 from executor.output import plain, table
 from executor.process.names import DECIDERS
 from protocol.ledger.requests import AccessRequest, CatalogueEntry, RequestStatus
+from protocol.task.output import MetricsOutput
 
 
 def catalogue_text(items: list[CatalogueEntry]) -> str:
@@ -44,12 +47,22 @@ def request_text(status: RequestStatus) -> str:
     return f"request {status.request.number}, {tally}, waiting for {', '.join(status.missing)}"
 
 
+def _measured(output: MetricsOutput) -> str:
+    """Say what the node's last task signed of its model."""
+    rows = "on rows that it held out, signed by its last task"
+    if output.federation is None:
+        return f"nothing: the rows held out are of one class; {rows}"
+    figures = asdict(output.federation).items()
+    return ", ".join([*(f"{name.replace('_', ' ')} {value:.3f}" for name, value in figures), rows])
+
+
 def _entry_lines(item: CatalogueEntry) -> list[str]:
     figures = ", ".join(f"{name} {plain(value)}" for name, value in sorted(item.metrics.items()))
     licence = "" if item.licence is None else " --licence FILE"
     lines = [f"{item.process}/{item.node} of {item.owner}, {item.size} estimators, {item.digest}"]
     lines += [f"  {plain(item.description)}"] if item.description else []
     lines += [f"  figures  {figures}, as its node says"] if figures else []
+    lines += [f"  measured {_measured(item.measured)}"] if item.measured is not None else []
     lines += [f"  licence  {item.licence}"] if item.licence is not None else []
     lines += [f"  lacks    {item.missing} trees that only its node has"] if item.missing else []
     ask = f"executor model request {item.process} {item.node} --purpose TEXT{licence}"

@@ -13,7 +13,7 @@ from protocol.digest import Digest
 from protocol.errors import StateError
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.record import SMALL, LedgerRecord
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord
 from protocol.task.opening import Opening, TaskId
 from protocol.task.result import NO_ENSEMBLE
 from protocol.trees.limits import TreeLimits
@@ -302,6 +302,7 @@ class ModelContext(LedgerRecord):
     description: Annotated[str, "what the process is for, in its proposer's words"]
     access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
     licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
+    ends_with: Annotated[StepKind | None, "the kind of its last step; absent if it learns", ABSENT] = None
 
 
 @dataclass(frozen=True, slots=True)

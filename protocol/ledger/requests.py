@@ -11,11 +11,13 @@ from protocol import canonical
 from protocol.agreement.consent import Consent
 from protocol.agreement.process import ModelAccess
 from protocol.digest import Digest
+from protocol.errors import RecordError
 from protocol.ledger import keys
 from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
 from protocol.ledger.models import AccessRecord
 from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
+from protocol.task.output import MetricsOutput
 from protocol.values import dataclass
 
 
@@ -122,7 +124,12 @@ class RequestStatus(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry(LedgerRecord):
-    """A model as whoever might want it sees it: what it is, how good, and on which terms it is to be had."""
+    """A model as whoever might want it sees it: what it is, how good, and on which terms it is to be had.
+
+    `metrics` are the words of whoever published it, a member of the process. `measured` is what the node's
+    last task signed where that evaluated the model, and what the chaincode checked: the same that the audit
+    and `executor process report` show. Rows are the node's own: nobody else has measured on them.
+    """
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -135,6 +142,16 @@ class CatalogueEntry(LedgerRecord):
     metrics: Annotated[Raw, "figures of the model as its node states them, fractional ones as text"]
     access: Annotated[ModelAccess, "who decides on a request to read it"]
     licence: Annotated[Digest | None, "SHA-256 of the licence that a request accepts; null for none"]
+    measured: Annotated[
+        MetricsOutput | None,
+        "how well it does on rows that no step learned from, as the node's last task signed it"
+        " (docs/formats/output-v1.md); absent where the process does not end with an evaluation",
+        ABSENT,
+    ] = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measured, MetricsOutput | None):
+            raise RecordError("RECORD_VALUE", "measured is an output of another type than metrics")
 
 
 def tally(votes: Mapping[str, AccessVote]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -198,6 +198,17 @@ def test_its_models_are_exported_verified_compared_and_predict(
     assert len(compared["models"]) == 2
 
 
+def test_the_catalogue_says_how_good_each_model_is(finished: tuple[str, list[Ran]]) -> None:
+    process, _ = finished
+    listed = done("model", "catalogue", process, organisation="org4")["models"]
+    assert [entry["node"] for entry in listed] == list(NODES)
+    for entry in listed:
+        stored = task_of(process, entry["node"], STEPS["evaluate"][0]).outcome
+        assert stored is not None
+        assert stored.output is not None
+        assert entry["measured"] == stored.output.to_dict()
+
+
 def test_the_run_is_audited_offline(finished: tuple[str, list[Ran]], tmp_path: Path) -> None:
     process, _ = finished
     file = tmp_path / "channel.tar"

@@ -63,6 +63,30 @@ def test_a_composite_process_runs_to_its_models(taught):
     assert model["digest"] == learned_in["outcome"]["ensemble_digest"]
 
 
+def test_the_catalogue_says_how_good_a_model_is_as_its_last_task_signed_it(taught):
+    """Whatever a publisher says of its model beside that."""
+    taught.evaluate()
+    taught.players[NODE].publish(metrics={"balanced_accuracy": "1.0"})
+    taught.admin2.submit(MODEL, "PublishFor", taught.process, "node03")
+    found = taught.auditor1.evaluate(MODEL, "Catalogue", taught.process)["items"]
+    assert [item["node"] for item in found] == [NODE, "node03"]
+    assert [item["measured"] for item in found] == [METRICS.to_dict()] * 2
+    assert found[0]["metrics"] == {"balanced_accuracy": "1.0"}
+
+
+def test_the_catalogue_has_no_measure_of_a_model_that_no_task_evaluated():
+    made = composite()
+    prepare, learn, _ = made["steps"]
+    made["steps"] = [prepare, learn, prepare | {"name": "last"}]
+    found = Composite(made)
+    found.prepare()
+    found.learn()
+    found.prepare_again()
+    found.players[NODE].publish()
+    (item,) = found.auditor1.evaluate(MODEL, "Catalogue", found.process)["items"]
+    assert "measured" not in item
+
+
 def test_outputs_are_on_the_ledger_signed_by_their_tasks(taught):
     taught.evaluate()
     for iteration, output in ((PREPARE, schema_output()), (EVALUATE, METRICS)):

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.memory.composite import schema_output
 from support.memory.story import call_of
 
 from executor.errors import UsageError
 from executor.model.request_output import catalogue_text, request_text, requests_text
 from executor.model.requests import MAX_LICENCE_BYTES, accepted_licence
 from protocol.digest import Digest
+from protocol.errors import RecordError
+from protocol.ledger.requests import CatalogueEntry
+from protocol.task.output import Figures, MetricsOutput
 
 TEXT = b"Use it well.\n"
 
@@ -64,6 +68,12 @@ def test_who_votes_sees_for_how_long_and_about_whom() -> None:
         assert words in " ".join(shown.split())
 
 
+def test_h1_a_measure_of_another_kind_is_refused() -> None:
+    (entry, *_) = call_of("model", "Catalogue").found
+    with pytest.raises(RecordError, match="another type than metrics"):
+        CatalogueEntry.from_dict({**entry.to_dict(), "measured": schema_output().to_dict()})
+
+
 def test_the_catalogue_says_how_to_ask() -> None:
     (entry, *_) = call_of("model", "Catalogue").found
     licensed = replace(entry, licence=Digest.of(TEXT), missing=2)
@@ -73,4 +83,9 @@ def test_the_catalogue_says_how_to_ask() -> None:
     assert "lacks    2 trees" in text
     assert "as its node says" in text
     assert "--licence" not in catalogue_text([entry])
+    assert "measured" not in catalogue_text([entry])
+    good = replace(entry, measured=MetricsOutput(Figures(0.95, 0.875, 0.9), None))
+    shown = "balanced accuracy 0.950, precision 0.875, recall 0.900, on rows that it held out, signed"
+    assert shown in catalogue_text([good])
+    assert "of one class" in catalogue_text([replace(entry, measured=MetricsOutput(None, None))])
     assert catalogue_text([]) == "no models"
