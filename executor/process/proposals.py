@@ -10,6 +10,7 @@ from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.process import acceptance
+from executor.process.names import msp_id
 from executor.process.output import brief, submitted
 from protocol.agreement.process import Specification
 from protocol.digest import Digest
@@ -98,7 +99,7 @@ def accept(
             wanted = _pinned(own, ledger).digest
         found = ledger.orchestration.get(process_id)
         retired = acceptance.retirements(found.specification, ledger.images.get)
-        wanted = acceptance.check(found, wanted, retired, as_json=as_json)
+        wanted = acceptance.check(found, wanted, retired, own=msp_id(caller.organisation), as_json=as_json)
         done = ledger.orchestration.accept(process_id, wanted)
     missing = list(done.answer.missing)
     waiting = f"waiting for {', '.join(missing)}" if missing else "all organisations have, it can start"
