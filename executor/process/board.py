@@ -9,6 +9,9 @@ from typing import Any
 
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.parameters import MAX_NODES
+from protocol.errors import IdentifierError
+from protocol.identifiers import parse_node
 from protocol.ledger.processes import NodeProgress, ProcessStatus
 from protocol.ledger.tasks import TaskRecord
 
@@ -25,6 +28,26 @@ ACTIONS = {
 }
 DONE = ("done", "model published")
 _STATES = {"ProcessStarted": "running", "ProcessCompleted": "completed", "ProcessAborted": "aborted"}
+
+_TASK = {"node": str, "organisation": str, "iteration": int, "state": str}
+_CLOSED = {**_TASK, "code": str}
+_FORMS: dict[str, Mapping[str, type]] = {
+    "TaskOpened": _TASK,
+    "TaskShared": {**_TASK, "offered": int, "created": int},
+    "TaskCompleted": _TASK,
+    "TaskFailed": _CLOSED,
+    "TaskExpired": _CLOSED,
+    "TaskRefused": _CLOSED,
+    "ProcessStarted": {},
+    "ProcessCompleted": {},
+    "ProcessAborted": {"organisation": str},
+    "ProcessAccepted": {"organisation": str, "missing": list},
+    "ProcessChanged": {"kind": str, "iteration": int, "organisation": str, "asked": str, "holds": bool},
+    "ProcessVoted": {"vote": str, "about": str, "organisation": str, "voted": int, "needed": int},
+    "ChangeWithdrawn": {"organisation": str, "number": int},
+    "ModelPublished": {"node": str, "organisation": str, "estimators": int, "digest": str},
+}
+"""By event that is shown, the fields that it is shown by."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,12 @@ class Board:
             self.rows[entry.node] = row
 
     def apply(self, name: str, event: Mapping[str, Any]) -> str | None:
-        """Take an event of the process in and say it in one line; None for what is shown elsewhere."""
+        """Take an event of the process in and say it in one line; None for what is shown elsewhere.
+
+        One without the form of its name is passed over: it is a peer's word, which may have made it up.
+        """
+        if not self._is_one(name, event):
+            return None
         if name.startswith("Task"):
             return self._task(name, event)
         if name in _STATES:
@@ -95,6 +123,19 @@ class Board:
             return self._published(event)
         say = _LINES.get(name)
         return None if say is None else say(event)
+
+    def _is_one(self, name: str, event: Mapping[str, Any]) -> bool:
+        """Whether an event has the fields of its name, and is of a node that the process may have."""
+        form = _FORMS.get(name)
+        if form is None or any(type(event.get(field)) is not kind for field, kind in form.items()):
+            return False
+        if "missing" in form and any(type(item) is not str for item in event["missing"]):
+            return False
+        if "state" in form and (event["state"] not in ACTIONS or type(event.get("attempt", 1)) is not int):
+            return False
+        if "node" not in form or event["node"] in self.rows:
+            return True
+        return _is_name(event["node"]) and len(self.rows) < MAX_NODES
 
     def _task(self, name: str, event: Mapping[str, Any]) -> str:
         look = self.looks.get(event["iteration"])
@@ -117,6 +158,14 @@ class Board:
         row = self.rows.get(node, Row(node, event["organisation"], None, "done"))
         self.rows[node] = replace(row, action="model published", detail=f"{event['estimators']} trees")
         return f"{node} published its model of {event['estimators']} trees, {event['digest']}"
+
+
+def _is_name(node: str) -> bool:
+    try:
+        parse_node(node)
+    except IdentifierError:
+        return False
+    return True
 
 
 def _accepted(event: Mapping[str, Any]) -> str:
@@ -171,8 +220,8 @@ def _has_left(entry: NodeProgress) -> bool:
 
 
 def _detail(event: Mapping[str, Any]) -> str:
-    if "offered" in event:
-        return f"{event['offered']} offered, {event['created']} of them new"
+    if event["state"] == "shared":
+        return f"{event.get('offered', 0)} offered, {event.get('created', 0)} of them new"
     return str(event["code"]) if event.get("code") else _attempt(event.get("attempt", 1))
 
 

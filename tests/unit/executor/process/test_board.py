@@ -10,6 +10,7 @@ from executor.process.board import Board, headline
 from executor.process.output import board_text, steps_lines
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.lifecycle import ProcessState, TaskState
+from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.step_kind import StepKind
 from protocol.digest import Digest
 from protocol.ledger.changes import AskStatus
@@ -151,6 +152,63 @@ def test_completion_ends_it_and_models_are_shown() -> None:
 def test_events_of_a_later_version_are_passed_over() -> None:
     board = Board.of(status(), {})
     assert board.apply("ProcessRenamed", {"process": "p"}) is None
+
+
+OPENED = {"process": "p", "node": "node01", "iteration": 0, "organisation": "Org1MSP", "state": "open"}
+NAMES = [name for name in OPENED if name != "process"]
+
+
+def without(left: str) -> dict[str, Any]:
+    return {name: value for name, value in OPENED.items() if name != left}
+
+
+MADE_UP: list[tuple[str, Any]] = [
+    ("TaskOpened", {"process": "p"}),
+    *(("TaskOpened", without(name)) for name in NAMES),
+    *(("TaskOpened", OPENED | {name: [{}]}) for name in NAMES),
+    ("TaskOpened", OPENED | {"iteration": "0"}),
+    ("TaskOpened", OPENED | {"iteration": True}),
+    ("TaskOpened", OPENED | {"attempt": "2"}),
+    ("TaskOpened", OPENED | {"state": "dancing"}),
+    ("TaskOpened", OPENED | {"node": "../node01"}),
+    ("TaskShared", OPENED | {"state": "shared"}),
+    ("TaskFailed", OPENED | {"state": "failed"}),
+    ("TaskFailed", OPENED | {"state": "failed", "code": None}),
+    ("ModelPublished", {"node": "node01"}),
+    ("ModelPublished", {"node": {}, "organisation": "Org1MSP", "estimators": 1, "digest": "d"}),
+    ("ProcessAccepted", {}),
+    ("ProcessAccepted", {"organisation": "Org1MSP", "missing": None}),
+    ("ProcessAccepted", {"organisation": "Org1MSP", "missing": [1]}),
+    ("ProcessChanged", {}),
+    ("ProcessChanged", {"kind": "open-step", "iteration": []}),
+    ("ProcessVoted", {"vote": "abort"}),
+    ("ChangeWithdrawn", {"number": 1}),
+    ("ProcessAborted", {"organisation": 1}),
+]
+
+
+@pytest.mark.parametrize(("name", "payload"), MADE_UP)
+def test_h1_an_event_that_lacks_its_form_is_passed_over(name: str, payload: dict[str, Any]) -> None:
+    """One peer's word, which may say anything: the board stays as it is, and can be shown."""
+    board, usual = Board.of(status(), {}), Board.of(status(), {})
+    assert board.apply(name, payload) is None
+    assert board == usual
+    assert board_text(board)
+    assert headline(board)
+
+
+def test_a_challenge_of_a_task_is_not_a_step_of_it() -> None:
+    board = Board.of(status(), {})
+    challenged = {name: OPENED[name] for name in ("process", "node", "iteration", "organisation")}
+    assert board.apply("TaskChallenged", challenged | {"challenged": "Org1MSP"}) is None
+
+
+def test_h1_a_peer_adds_no_more_nodes_than_a_process_may_have() -> None:
+    board = Board.of(status(), {})
+    for number in range(MAX_NODES + 5):
+        board.apply("TaskOpened", OPENED | {"node": f"made-up-{number}"})
+    assert len(board.rows) == MAX_NODES
+    assert board.apply("TaskOpened", OPENED) == "node01 iteration 0 FIT begins"
 
 
 def test_the_table_and_the_changes_as_text() -> None:

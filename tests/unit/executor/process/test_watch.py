@@ -168,6 +168,20 @@ def test_h1_an_end_that_only_one_peer_announces_is_not_believed() -> None:
         watch(Ledger(transport), "p", WAIT, StopSignals(), as_json=False)
 
 
+@pytest.mark.parametrize("as_json", [True, False])
+def test_h1_events_that_a_peer_made_up_do_not_end_the_watch(as_json: bool) -> None:
+    made_up = [
+        (chaincode, name, {"process": "p"})
+        for chaincode, name in (
+            ("execution-record", "TaskOpened"),
+            ("model", "ModelPublished"),
+            ("orchestration", "ProcessAccepted"),
+            ("orchestration", "ProcessChanged"),
+        )
+    ]
+    watch(Ledger(Announcing(STATUS, *made_up, COMPLETED)), "p", WAIT, StopSignals(), as_json=as_json)
+
+
 def test_h1_an_end_that_nobody_announces_is_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("executor.process.watch.HEARTBEAT", 0.01)
     transport = Announcing(STATUS)
