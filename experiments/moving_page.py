@@ -11,8 +11,9 @@ PART = "moving"
 TITLE = "A federation that changes while it runs"
 COMMAND = "executor experiment moving"
 ABOUT = """Made-up rows. `roaming`: nodes that do not wait for each other. `waiting`: a process of some of
-them at the same time, whose nodes do wait. `warm`: one that starts from a model of the first. Each was run
-again in memory, in the order in which things happened on the chain."""
+them at the same time, whose nodes do wait, but for one of them no longer than until the deadline. `warm`: one
+that starts from a model of the first. Each was run again in memory, in the order in which things happened on
+the chain."""
 
 
 @dataclass(frozen=True)

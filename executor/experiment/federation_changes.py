@@ -1,19 +1,23 @@
 """What a federation of this host changes while it runs: asked for by one organisation, agreed to by all."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from executor.engine import engine
+from executor.errors import DeadlineError
 from executor.experiment.local_federation import SCIENTIST, LocalFederation
 from executor.ledger.chaincodes.orchestration import Orchestration
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.ledger.follow import wait_until
 from protocol.digest import Digest
-from protocol.errors import StateError
+from protocol.errors import AttestreeError, StateError
 from protocol.ledger.changes import AskStatus
 
 SECONDS_TO_HEAR = 60
+SECONDS_TO_LEAVE_OUT = 180
+BETWEEN_VOTES = 1.0
 
 
 def ask_all(federation: LocalFederation, ask: Callable[[Orchestration], Submitted[AskStatus]]) -> None:
@@ -39,6 +43,29 @@ def _agree(ledger: Ledger, asked: AskStatus) -> None:
             return None
 
     wait_until(ledger, asked.process, agree, SECONDS_TO_HEAR)
+
+
+def leave_out(federation: LocalFederation, voters: Sequence[str], process: str, node: str) -> int:
+    """Have these organisations vote to leave a node out until that holds; returns the change's number.
+
+    A vote counts once the silence has lasted as long as the process allows, and is repeated until then.
+    """
+    end = time.monotonic() + SECONDS_TO_LEAVE_OUT
+    while True:
+        for organisation in voters:
+            with federation.ledger(organisation, SCIENTIST) as ledger:
+                try:
+                    found = ledger.orchestration.leave_out(process, node, "it is never heard of again").answer
+                except AttestreeError:
+                    # A peer may be a block behind, and another transaction in between.
+                    if time.monotonic() >= end:
+                        raise
+                    continue
+            if found.change is not None:
+                return found.change
+        if time.monotonic() >= end:
+            raise DeadlineError("WAIT_TIMEOUT", f"{node} is not left out of {process}")
+        time.sleep(BETWEEN_VOTES)
 
 
 @contextmanager

@@ -6,17 +6,19 @@
    for the fourth.
 3. They go on to the end. One organisation's executor is killed in the middle of its tasks and started again.
    At the same time some of the nodes work for a second process, whose nodes do wait; there, too, an executor
-   is killed.
+   is killed. One of its nodes is never heard of again after its first iteration: the others wait for it until
+   the deadline of the process, and a majority leaves it out.
 4. A third process starts from a model that the first one published.
 5. Each process is run again in memory, in the order in which things happened, and audited.
 """
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from executor.experiment.federation_changes import ask_all, other_version
+from executor.experiment.federation_changes import ask_all, leave_out, other_version
 from executor.experiment.files import IMBALANCE, write_split
 from executor.experiment.history import ChainRun
 from executor.experiment.launches import Launches
@@ -40,6 +42,8 @@ ITERATIONS = 4
 CHANGED = 2
 """The first iteration of the other topology and image, and of the node that joins."""
 SEED = 7
+SILENCE = 5
+"""Seconds after which a majority may leave a node out of the process whose nodes wait for each other."""
 SMALL = {"n_new": 3, "n_share": 2, "n_max": 8, "seed": SEED}
 
 
@@ -108,9 +112,10 @@ class MovingFederation:
         self._change(roaming, other, late)
         self._two_iterations(roaming, leaver, late)
         self._submit(third, lambda ledger: self._return(ledger, roaming, leaver))
-        together = {self.nodes_of(first)[0], self.nodes_of(second)[0]}
-        waiting = self._agree("waiting", image, together, topology="full", iterations=2)
-        self._to_the_end(roaming, waiting, (first, second))
+        together = {self.nodes_of(owner)[0] for owner in (first, second, third)}
+        synchronous: dict[str, Any] = {"topology": "full", "iterations": 2, "silence_seconds": SILENCE}
+        waiting = self._agree("waiting", image, together, **synchronous)
+        self._to_the_end(roaming, waiting, (first, second), self.nodes_of(third)[0])
         model, one = self._model(roaming), {self.nodes_of(first)[0]}
         warm = self._agree("warm", image, one, topology="disconnected", iterations=1, initial_model=model)
         with Launches(self.network, self.federation.folder) as launches:
@@ -178,13 +183,23 @@ class MovingFederation:
         ledger.orchestration.join(process, node, msp, CHANGED + 1)
         self._tell(f"{node} returns from iteration {CHANGED + 1} on")
 
-    def _to_the_end(self, roaming: str, waiting: str, two: tuple[str, str]) -> None:
-        """Finish both processes at once; an executor of each is killed as a node shares, then begins anew."""
+    def _to_the_end(self, roaming: str, waiting: str, two: tuple[str, str], gone: str) -> None:
+        """Finish both processes at once; an executor of each is killed as a node shares, then begins anew.
+
+        A third node of the waiting process does one iteration and no more: the two vote to leave it out.
+        """
         rest = ("--all-local", "--until-complete")
-        with Launches(self.network, self.federation.folder) as launches:
+        with (
+            ThreadPoolExecutor(1, "vote") as voting,
+            Launches(self.network, self.federation.folder) as launches,
+        ):
             victims: dict[tuple[str | None, str], str] = {}
+            votes: list[Future[None]] = []
 
             def hear(entry: LogEntry) -> None:
+                if (entry.process, entry.node, entry.event) == (waiting, gone, Event.TASK_DONE):
+                    # The others wait meanwhile, and nothing is heard of them.
+                    votes.append(voting.submit(self._leave_out, waiting, gone, two))
                 place = (entry.process, entry.organisation)
                 if entry.text.startswith("SHARE") and place in victims:
                     launches.kill(victims.pop(place))
@@ -200,7 +215,15 @@ class MovingFederation:
                 name = self._start(launches, organisation, waiting, *rest)
                 if organisation == two[0]:
                     victims[waiting, organisation] = name
+            self._start(launches, self.owners[gone], waiting, "--node", gone, "--iterations", "1")
             launches.wait(hear)
+            for vote in votes:
+                vote.result()
+
+    def _leave_out(self, process: str, node: str, voters: tuple[str, str]) -> None:
+        self._tell(f"{node} is never heard of again in {process} after its first iteration")
+        leave_out(self.federation, voters, process, node)
+        self._tell(f"{' and '.join(voters)}, a majority, leave {node} out after {SILENCE} s of silence")
 
     def _start(self, launches: Launches, organisation: str, process: str, *options: str) -> str:
         return launches.start(organisation, process, *options, "--data", f"{self.data}/{{node}}.csv")
