@@ -124,12 +124,7 @@ class RequestStatus(LedgerRecord):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry(LedgerRecord):
-    """A model as whoever might want it sees it: what it is, how good, and on which terms it is to be had.
-
-    `metrics` are the words of whoever published it, a member of the process. `measured` is what the node's
-    last task signed where that evaluated the model, and what the chaincode checked: the same that the audit
-    and `executor process report` show. Rows are the node's own: nobody else has measured on them.
-    """
+    """A model as whoever might want it sees it: what it is, how good, and on which terms it is to be had."""
 
     process: Annotated[str, "the process id"]
     node: Annotated[str, "the node"]
@@ -139,7 +134,7 @@ class CatalogueEntry(LedgerRecord):
     digest: Annotated[Digest, "the ensemble digest that the task signed"]
     size: Annotated[int, "how many estimators it has"]
     missing: Annotated[int, "how many of its trees are not on the ledger"]
-    metrics: Annotated[Raw, "figures of the model as its node states them, fractional ones as text"]
+    metrics: Annotated[Raw, "figures of the model in its publisher's words, fractional ones as text"]
     access: Annotated[ModelAccess, "who decides on a request to read it"]
     licence: Annotated[Digest | None, "SHA-256 of the licence that a request accepts; null for none"]
     measured: Annotated[
