@@ -13,7 +13,7 @@ ALLOWED = {"cryptography", "numpy", "protocol"} | {
 }  # fmt: skip
 FORBIDDEN_CALLS = {"open", "eval", "exec", "compile", "input", "print", "__import__", "id"}
 MAKES_METHODS = "values"
-"""The one module that compiles, as the standard library's dataclasses do: a method, from names of fields alone."""
+"""The one module that compiles, as the standard library's dataclasses do, and names of fields alone."""
 MODULES = sorted(Path(protocol.__file__).parent.glob("*.py"))
 
 
