@@ -195,19 +195,19 @@ def test_exported_models_without_digests_are_for_the_ledger_to_confirm(
 
 
 @pytest.mark.parametrize(
-    ("models", "digests", "more", "code"),
+    ("counts", "more", "code"),
     [
-        (0, 2, (), "DIGEST_ALONE"),
-        (1, 1, (), "COMPARE_MODELS"),
-        (2, 1, (), "COMPARE_MODELS"),
-        (2, 2, ("--node", "node01"), "COMPARE_MODELS"),
+        ((0, 2), (), "DIGEST_ALONE"),
+        ((1, 1), (), "COMPARE_MODELS"),
+        ((2, 1), (), "COMPARE_MODELS"),
+        ((2, 2), ("--node", "node01"), "COMPARE_MODELS"),
     ],
 )
 def test_files_and_digests_that_do_not_belong_together_are_refused(
-    compare: Compare, tmp_path: Path, models: int, digests: int, more: tuple[str, ...], code: str
+    compare: Compare, tmp_path: Path, counts: tuple[int, int], more: tuple[str, ...], code: str
 ) -> None:
     paths = (tmp_path / "node01.json", tmp_path / "node06.json")
-    given = [word for path in paths[:models] for word in ("--model", path)]
-    given += [word for path in paths[:digests] for word in ("--digest", Digest.of(path.read_bytes()))]
+    given = [word for path in paths[: counts[0]] for word in ("--model", path)]
+    given += [word for path in paths[: counts[1]] for word in ("--digest", Digest.of(path.read_bytes()))]
     ran = compare(*given, *more, "--json")
     assert (ran.exit_code, json.loads(ran.stdout)["error"]["code"]) == (2, code)
