@@ -29,7 +29,7 @@ from protocol.agreement.schema import FeatureSchema
 from protocol.agreement.step import MAX_ITERATIONS, MAX_TREES
 from protocol.agreement.topology import MAX_EDGES, Kind
 from protocol.trees.encoding_boosted import MAX_TREES as MAX_ROUNDS
-from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
+from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, KIND_NAMES
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
 PAGE = EXAMPLE.parents[1] / "docs/federation.md"
@@ -339,6 +339,12 @@ def test_the_schema_knows_the_options_of_the_learner() -> None:
     assert set(found["home_check"]["properties"]) == set(home_check_record(EVERY_CHECK))
     assert found["fit"]["enum"] == list(WAYS)
     assert found["ranking"]["enum"] == list(RANKINGS)
+
+
+def test_the_schema_knows_every_kind_of_estimators() -> None:
+    defs = schema()["$defs"]
+    names = [defs[part]["properties"]["estimator_kind"]["enum"] for part in ("short", "full")]
+    assert names == [list(KIND_NAMES)] * 2
 
 
 def test_the_schema_has_the_bounds_of_the_learner() -> None:
