@@ -62,8 +62,8 @@ def explain(
     """Say which features made the score of a row of DATA, by exact Shapley values (SHAP, interventional).
 
     Contributions add up from what the background rows have on average to the row's score; of boosted
-    models, in log-odds; those that vote by majority have no such sum, and are refused. Up to a hundred
-    background rows, evenly spaced, are read and stay on this machine.
+    models, in log-odds. A boosted model that votes by majority has no such sum, and is refused. Up to a
+    hundred background rows, evenly spaced, are read and stay on this machine.
     """
     if plot is not None:
         _check_plot(plot)
