@@ -54,10 +54,10 @@ def compare(
     from executor.model import rows  # noqa: PLC0415
 
     if files or digests:
-        models, schema = _exported(caller, process, nodes, files, digests)
+        models, schema = exported_models(caller, process, nodes, files, digests)
     else:
         assert caller is not None  # noqa: S101 - only digests make it so
-        models, schema = _published(caller, process, nodes), None
+        models, schema = published(caller, process, nodes), None
     first = models[0]
     wanted = first.terms.schema_digest
     if spec is not None:
@@ -69,7 +69,7 @@ def compare(
     answer(shown, lambda: comparison_text(process, found), as_json=as_json)
 
 
-def _published(caller: Caller, process: str, nodes: tuple[str, ...]) -> "list[Model]":
+def published(caller: Caller, process: str, nodes: tuple[str, ...]) -> "list[Model]":
     """Return models from the ledger: those of the nodes, or all of the process."""
     from executor.model.content import fetch  # noqa: PLC0415
 
@@ -80,7 +80,7 @@ def _published(caller: Caller, process: str, nodes: tuple[str, ...]) -> "list[Mo
         return [fetch(ledger, process, node) for node in dict.fromkeys(named)]
 
 
-def _exported(
+def exported_models(
     caller: Caller | None,
     process: str,
     nodes: tuple[str, ...],

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from click.testing import CliRunner, Result
 from support.published import SCHEMA, N, values
 
 from executor.cli import main
+from executor.errors import UsageError
 from executor.model import files
-from executor.model.compare import compared, comparison_text
+from executor.model.compare import compared, comparison_text, published
 from executor.model.content import Model
 from learning.ensemble import Ensemble
 from learning.fit import FitOptions, FitTask, fit
@@ -192,6 +195,28 @@ def test_exported_models_without_digests_are_for_the_ledger_to_confirm(
 ) -> None:
     ran = compare("--model", tmp_path / "node01.json", "--model", tmp_path / "node06.json")
     assert ran.exit_code == 20
+
+
+def test_published_models_are_listed_and_two_are_needed() -> None:
+    class OneModel:
+        """A ledger with one model of the process."""
+
+        def __init__(self) -> None:
+            self.models = self
+
+        def list(self, process: str) -> list[SimpleNamespace]:
+            return [SimpleNamespace(process=process, node="node01")]
+
+        def __enter__(self) -> "OneModel":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return
+
+    caller: Any = SimpleNamespace(ledger=OneModel)
+    for nodes in ((), ("node06", "node06")):
+        with pytest.raises(UsageError, match="1 model of fraud"):
+            published(caller, "fraud", nodes)
 
 
 @pytest.mark.parametrize(
