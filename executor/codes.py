@@ -34,10 +34,20 @@ USAGE: Rows = {
     ),
     "CHALLENGE_WHICH": "Name one with --challenger; `executor audit task` shows the challenges of a task.",
     "DATA_PATH": "Write it as data/{{node}}.csv.",
-    "COMPARE_MODELS": "Name two models or more: with --node, or have more of the process published.",
+    "COMPARE_MODELS": {
+        "": "Name two models or more: with --node or --model, or have more of the process published.",
+        "digests": "Give --digest once for each --model, in the same order, or not at all.",
+        "nodes": "Give exported files with --model, or nodes with --node.",
+        "schema": "Compare models whose processes agreed on the same features.",
+    },
     "DIGEST_ALONE": "Give the file with --model, or leave --digest out.",
     "EVIDENCE_FILE": "Name a file that you may read, or a new one where you may write.",
+    "EXPLAIN_PLOT": {
+        "": "Name a file that ends in .png or .svg.",
+        "folder": "Name a file in a folder that is there and that you may write to.",
+    },
     "EXPLAIN_ROW": "Give --row the number of a row of the file, from 1 on.",
+    "EXPLAIN_VOTE": "See its scores with `executor model predict`; explain boosted models with vote: mean.",
     "EXPORT_EXISTS": {
         "": "Choose another --out, or give --force.",
         "proof": "Give --force to replace it.",

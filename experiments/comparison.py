@@ -1,5 +1,6 @@
 """Ways to learn, compared: a difference counts only if its paired bootstrap interval leaves out 0."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from experiments.engine import Advance, Case, check_hostile, make_topology, piec
 from experiments.metrics import METRICS, Levels, Runs, ScoredModel, Weighting, metric
 from experiments.split import IMBALANCE, PAPER_NODES, PAPER_SEED, Split, node_name, split
 from experiments.variants import Variant
+from learning.attacks import check as check_attack
 from protocol.values import dataclass
 
 RESAMPLES = 1000
@@ -101,6 +103,8 @@ class ComparisonPlan:
             make_topology(topology, names, 0)
         if self.attacks:
             check_hostile(self.hostile, self.nodes)
+        for attack, variant in itertools.product(self.attacks, self.variants):
+            check_attack(attack, variant.parameters.fit.estimator_kind)
 
     def cases(self) -> list[Case]:
         """Every federation, in the order of the tables."""

@@ -68,11 +68,20 @@ class Attack:
         return cls(kind, rule)
 
 
+def check(kind: str, estimators: str) -> None:
+    """Return if there is such an attack on a federation whose estimators are of that kind."""
+    if kind not in ATTACKS:
+        raise ParameterError(f"no attack is called {kind!r}; there are {', '.join(ATTACKS)}")
+    if kind == SHADOW and estimators != TREE:
+        raise ParameterError(
+            f"attack {kind!r} copies single trees; estimators of kind {estimators!r} are none"
+        )
+
+
 def fit(attack: Attack, rows: Rows, task: FitTask, seen: Sequence[Estimator] = ()) -> tuple[Estimator, ...]:
     """Make hostile estimators where an honest node would FIT, having seen what the neighbours offer."""
     kind = attack.kind
-    if kind not in ATTACKS:
-        raise ParameterError(f"no attack is called {kind!r}; there are {', '.join(ATTACKS)}")
+    check(kind, task.limits.kind)
     # Before there is anything to copy, a shadow does as its leaves do.
     made = ATTACKS["main-leaf" if kind == SHADOW and not seen else kind]
     estimators = []

@@ -72,8 +72,10 @@ def explain(
     if not len(Z):
         raise RowsError("there are no background rows", "empty")
     boosted = [isinstance(content, Boosted) for content in contents]
-    if any(boosted) and (not all(boosted) or vote != "mean"):
-        raise ParameterError("only the mean of estimators of one kind is explained")
+    if any(boosted) and not all(boosted):
+        raise ParameterError("only estimators of one kind are explained together")
+    if not explainable(contents, vote):
+        raise ParameterError("of boosted estimators only the mean is explained, not a majority")
     shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
     contributions, expected = np.zeros(X.shape), 0.0
     for content, share in zip(contents, shares, strict=True):
@@ -83,6 +85,11 @@ def explain(
             expected += share * mean
             contributions[:, list(leaf.tests)] += share * parts
     return Explanation(LOG_ODDS if any(boosted) else PROBABILITY, expected, contributions)
+
+
+def explainable(contents: Sequence[Content], vote: str) -> bool:
+    """Whether scores are sums over leaves; those of a majority of boosted estimators are not."""
+    return vote == "mean" or not any(isinstance(content, Boosted) for content in contents)
 
 
 def _of_leaf(leaf: _Leaf, X: Values, Z: Values) -> tuple[float, Floats]:

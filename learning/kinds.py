@@ -2,7 +2,7 @@
 
 Ranking needs no entry: the kernel compares the internal nodes of all trees of two estimators. Nor does the
 defence: quota and cap count estimators, and the home check tries whatever scores rows. What a kind is on the
-wire is in `protocol.trees.kinds`.
+wire is in `protocol.trees.kinds`, with a list of all that a new kind needs.
 """
 
 from collections.abc import Callable, Sequence

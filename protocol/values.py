@@ -5,7 +5,6 @@ library compiles six methods for each: that was a third of what a command took t
 and the others are shared.
 """
 
-import sys
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from dataclasses import dataclass as standard_dataclass
 from operator import attrgetter
@@ -41,7 +40,7 @@ def _value(cls: type[Any], *, slots: bool, eq: bool) -> type[Any]:
 class _Factory:
     """Stands in a signature for a value that is made anew for each object."""
 
-    def _repr(self) -> str:
+    def __repr__(self) -> str:
         return "<factory>"
 
 
@@ -73,7 +72,7 @@ def _init(cls: type[Any], listed: "tuple[Field[Any], ...]") -> Any:
     text = f"def make({', '.join(given)}):\n def __init__({', '.join(parameters)}):\n  " + "\n  ".join(
         lines or ["pass"]
     )
-    exec(f"{text}\n return __init__", vars(sys.modules[cls.__module__]), found)  # noqa: S102 - of names of fields alone
+    exec(f"{text}\n return __init__", {}, found)  # noqa: S102 - of names of fields alone
     method = found["make"](**given)
     method.__qualname__ = f"{cls.__qualname__}.__init__"
     method.__annotations__ = {**annotations, "return": None}

@@ -1,5 +1,6 @@
 """`executor model explain`: which features made a row's score, against rows that stay on this machine."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,14 +62,23 @@ def explain(
     """Say which features made the score of a row of DATA, by exact Shapley values (SHAP, interventional).
 
     Contributions add up from what the background rows have on average to the row's score; of boosted
-    models, in log-odds. Up to a hundred background rows, evenly spaced, are read and stay on this machine.
+    models, in log-odds. A boosted model that votes by majority has no such sum, and is refused. Up to a
+    hundred background rows, evenly spaced, are read and stay on this machine.
     """
+    if plot is not None:
+        _check_plot(plot)
     import numpy as np  # noqa: PLC0415
 
     from executor.model import rows  # noqa: PLC0415
     from learning.explain import explain as explained  # noqa: PLC0415
+    from learning.explain import explainable  # noqa: PLC0415
 
     found, schema = model_of(caller, process, node, file, digest)
+    contents = [estimator.tree for estimator in found.ensemble]
+    if not explainable(contents, found.voting.vote):
+        raise UsageError(
+            "EXPLAIN_VOTE", f"{process}/{node} decides by a majority of boosted estimators, which is no sum"
+        )
     if spec is not None:
         schema = schema_of(spec, found)
     if schema is None:
@@ -78,7 +88,6 @@ def explain(
     place = int(np.argmax(scores)) if row is None else row - 1
     if place >= len(X):
         raise UsageError("EXPLAIN_ROW", f"row {row} of {data}, which has {len(X)}")
-    contents = [estimator.tree for estimator in found.ensemble]
     others = _spaced(X if background is None else rows.read(background, schema).X)
     why = explained(contents, found.weights, X[place : place + 1], others, found.voting.vote)
     parts = why.contributions[0]
@@ -100,6 +109,16 @@ def explain(
         _draw(plot, shown)
         shown["plot"] = str(plot)
     answer(shown, lambda: _text(shown), as_json=as_json)
+
+
+def _check_plot(path: Path) -> None:
+    """Refuse a file that could not be drawn to, before there is anything to draw."""
+    if path.suffix not in (".png", ".svg"):
+        raise UsageError("EXPLAIN_PLOT", f"{path.name} ends neither in .png nor in .svg")
+    if not path.parent.is_dir():
+        raise UsageError("EXPLAIN_PLOT", f"{path.parent} is no folder", case="folder")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError("EXPLAIN_PLOT", f"{path} cannot be written", case="folder")
 
 
 def _spaced(X: "NDArray[np.float32]") -> "NDArray[np.float32]":

@@ -18,16 +18,20 @@ from executor.user_files import UserFileError, read_file
 from protocol.digest import Digest
 
 
-def verified(file: Path, process: str, node: str, digest: str | None, caller: Caller | None) -> Exported:
-    """Return the content of a model.json that is the one asked for, unaltered, or raise."""
+def verified(
+    file: Path, process: str, node: str | None, digest: str | None, caller: Caller | None
+) -> Exported:
+    """Return the content of a model.json that is the one asked for, unaltered, or raise.
+
+    Without a node it may be the model of any node of the process.
+    """
     expected = None if digest is None else Digest.parse(digest)
     raw = _read(file)
     exported = from_json(raw, str(file))
     terms = exported.model.terms
-    if (terms.process, terms.node) != (process, node):
-        raise UsageError(
-            "MODEL_OTHER", f"{file} is the model {terms.process}/{terms.node}, not {process}/{node}"
-        )
+    if (terms.process, terms.node) != (process, node or terms.node):
+        wanted = f"{process}/{node}" if node else f"of {process}"
+        raise UsageError("MODEL_OTHER", f"{file} is the model {terms.process}/{terms.node}, not {wanted}")
     if expected is not None:
         if Digest.of(raw) != expected:
             raise altered_file(f"{file}: its digest is {Digest.of(raw)}, and {expected} was given")
@@ -35,7 +39,7 @@ def verified(file: Path, process: str, node: str, digest: str | None, caller: Ca
     if caller is None:
         raise AssertionError("without a digest the ledger is asked")
     with caller.ledger() as ledger:
-        on_ledger = fetch_terms(ledger, process, node)
+        on_ledger = fetch_terms(ledger, process, terms.node)
     different = difference(terms_dict(terms), terms_dict(on_ledger))
     if different is not None:
         raise altered_file(f"{file}: {different} is not what the ledger says")

@@ -1,8 +1,17 @@
 """The kinds of estimators by their registered names: what each is on the wire.
 
 A process names its kind (`estimator_kind`), a task's limits carry the name, and every party reads estimators
-through `read`. A new kind is a `Content`, its format page and golden file, a name in `limits.KIND_NAMES` and
-an entry here; `learning.kinds` says how it is fitted and how it scores. No rule of the ledger knows a kind.
+through `read`. No rule of the ledger knows a kind. A new one needs something in each of these places, and for
+each there is a test that goes through `limits.KIND_NAMES`:
+
+1. on the wire: a `Content` with its encoding, a name in `limits.KIND_NAMES`, an entry here; a page in
+   docs/formats and a golden file of the same name
+2. in a federation file: the name in executor/process/federation.schema.json
+3. in `learning`: an entry in `kinds` with how it is fitted and how it scores; its ways in `fit_options.WAYS`
+   and `DEFAULT_WAYS`; in `options` what its ways alone are told; in `explain` what its leaves add up to; in
+   `attacks` what a hostile tree is as one of it
+4. in `executor.model`: in `files` (JSON) and `npz` what it holds besides the arrays of its nodes, there and
+   back; in `graph` how ONNX adds up its leaves
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Coverage-guided fuzzing of the parsers: python tests/fuzz/parsers.py TARGET [libFuzzer arguments].
+"""Coverage-guided fuzzing of the parsers, with tests on PYTHONPATH as scripts/fuzz has it.
+
+    python tests/fuzz/parsers.py TARGET [libFuzzer arguments]
 
 Whatever the bytes, a parser refuses them with a code of ours, or accepts them and gives the same bytes back.
 """
@@ -38,7 +40,6 @@ with atheris.instrument_imports(include=["protocol", "executor.audit"]):
     from protocol.trees.tree import Tree, TreeLimits
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
 TREES = TreeLimits(n_features=300, max_internal=255)
 TREES_V2 = replace(TREES, format=2)
 BOOSTED = replace(TREES, kind="boosted")

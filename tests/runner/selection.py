@@ -1,5 +1,6 @@
 """Which tests a run is about, from the command's arguments."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 from .surroundings import ROOT, RefusedError
 
 UNIT, E2E = "tests/unit", "tests/e2e"
+E2E_MARKS = {"alone", "engine", "at_length", "every_engine", "large"}
+"""The marks of pyproject.toml, which no unit test has."""
 CHOOSING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--deselect", "--sw", "--stepwise")
 """Options of pytest that choose among the tests, so that a group may have none."""
 
@@ -46,6 +49,10 @@ def select(arguments: Sequence[str], caller: Path) -> Selection:
             _add(found, argument, caller)
     if not found.unit and not found.e2e:
         found.unit, found.e2e = [UNIT], [E2E]
+        # To find that no unit test has the marks takes as long as to collect them all.
+        marks = set(re.findall(r"\w+", found.marks))
+        if marks and marks <= E2E_MARKS | {"and", "or"}:
+            found.unit = []
     return found
 
 

@@ -1,4 +1,4 @@
-"""The Gateway client and the shim are wheels of their own: what they import, and words they do not know."""
+"""What stands alone, by its imports and the words it does not know: two wheels, and the worker of hfc."""
 
 import ast
 import re
@@ -93,3 +93,7 @@ def test_errors_and_values_of_the_gateway_load_without_grpc():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout.strip() == "[]"
+
+
+def test_the_worker_of_hfc_imports_nothing_that_its_own_environment_lacks():
+    assert imported(ROOT / "executor/ledger/hfc/worker.py") <= {"google", "grpc", "hfc"}

@@ -23,6 +23,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, BinaryIO
 
@@ -37,8 +38,6 @@ from hfc.protos.common import common_pb2, ledger_pb2
 from hfc.protos.peer import proposal_pb2, proposal_response_pb2, transaction_pb2
 from hfc.protos.utils import create_envelope, create_seek_info, create_seek_payload
 from hfc.util import utils
-
-from protocol.values import dataclass
 
 OK = 200
 REFUSED = 400

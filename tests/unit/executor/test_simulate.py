@@ -86,6 +86,7 @@ def test_results_are_written(rows_csv: Path, tmp_path: Path) -> None:
     [
         (("--topology", "star"), "star", USAGE),
         (("--hostile", "9", "--attack", "zero"), "node 9", USAGE),
+        (("--fit", "boosted", "--attack", "shadow", "--hostile", "1"), "shadow", USAGE),
         (("--quota", "0.5"), "quota", USAGE),
         (("--n-share", "50"), "n_share", USAGE),
         (("--synthetic",), "exclude each other", USAGE),
@@ -104,6 +105,13 @@ def test_wrong_options_are_refused_without_a_traceback(
     told = json.loads(simulate(rows_csv, *options, "--json").stdout)["error"]
     assert words in told["cause"]
     assert told["exit_code"] == code
+
+
+def test_an_attack_that_one_of_the_variants_has_no_form_of_is_refused_before_any_data_is_read() -> None:
+    options = ["--fit", "plain", "--fit", "boosted", "--attack", "zero", "--attack", "shadow"]
+    result = CliRunner().invoke(main, ["simulate", "--data", "/nowhere/rows.csv", *options])
+    assert result.exit_code == USAGE
+    assert "PARAMETER_RANGE: attack 'shadow'" in result.stderr
 
 
 def test_word_where_a_number_belongs_is_a_usage_error(rows_csv: Path) -> None:

@@ -12,9 +12,8 @@ from learning.boost import binned, fit_boosted, strip_boosted
 from learning.compiled import implementation
 from learning.errors import ParameterError
 from learning.fit import FitTask, fit
-from learning.fit_options import DEFAULT_WAYS, WAYS, FitOptions
+from learning.fit_options import FitOptions
 from learning.kernel import gram
-from learning.kinds import KINDS
 from learning.options import from_step, to_options
 from learning.parameters import Defaults, Parameters
 from learning.predict import Predictor
@@ -26,7 +25,7 @@ from protocol.agreement.topology import Kind, Schedule, Topology
 from protocol.defence import Membership, greatest_share
 from protocol.digest import Digest
 from protocol.trees.boosted import Boosted
-from protocol.trees.limits import KIND_NAMES, TreeLimits
+from protocol.trees.limits import TreeLimits
 from protocol.trees.tree import Tree
 
 BOOSTED = FitOptions("boosted", rounds=6, leaves=4)
@@ -159,11 +158,6 @@ def test_ranking_takes_the_most_telling_first_and_every_form_agrees(rows):
     assert sorted(order) == list(range(5))
     assert order[0] == int(np.argmax(np.diagonal(gram([estimator.tree for estimator in made]))))
     assert KernelRanking(form="numpy").top(made, 5) == order
-
-
-def test_every_kind_has_a_way_to_fit_and_to_score():
-    assert set(KINDS) == set(KIND_NAMES) == set(WAYS.values()) == set(DEFAULT_WAYS)
-    assert all(WAYS[way] == kind for kind, way in DEFAULT_WAYS.items())
 
 
 def agreed(kind, **options):

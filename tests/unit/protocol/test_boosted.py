@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 import struct
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from protocol.trees.encoding_boosted import FORMAT, MAX_LEAF, MAX_TREES
 from protocol.trees.limits import KIND_NAMES
 from protocol.trees.tree import FORMAT_LIMITS, Tree, TreeLimits
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "boosted-v1.json").read_text(encoding="utf-8"))
+FILES, PAGES = Path(__file__).parents[2] / "golden", Path(__file__).parents[3] / "docs/formats"
+GOLDEN = json.loads((FILES / "boosted-v1.json").read_text(encoding="utf-8"))
 LIMITS = TreeLimits(400, 60, 12, kind="boosted")
 COLUMNS = ("feature", "threshold", "left", "right", "value", "missing_left")
 MISSING = 32
@@ -151,6 +153,23 @@ def test_every_name_of_a_kind_is_registered():
     for wrong in ("forest", "", None, ["tree"]):
         with pytest.raises(TreeError):
             TreeLimits(3, kind=wrong)
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_every_kind_has_golden_files_with_a_page_of_their_format(kind):
+    found = [path.stem for path in sorted(FILES.glob("*.json")) if holds(path, kind)]
+    assert found
+    assert [name for name in found if not (PAGES / f"{name}.md").is_file()] == []
+
+
+def holds(path, kind):
+    """Whether a golden file has estimators of a kind."""
+    items = json.loads(path.read_text(encoding="utf-8"))
+    for item in items if isinstance(items, list) else []:
+        with suppress(TreeError, ValueError):
+            kinds.read(bytes.fromhex(item["bytes"]), TreeLimits(400, kind=kind, format=2))
+            return True
+    return False
 
 
 def made(trees, base=0.25):

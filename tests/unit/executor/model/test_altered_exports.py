@@ -195,6 +195,21 @@ def test_h20_what_the_ledger_says_otherwise_is_refused_and_named(
     assert verified(path, "fraud", "node01", None, StoredCaller()).model == model
 
 
+def test_h20_a_file_whose_node_nobody_named_is_held_against_the_ledger_as_well(
+    model: Model, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.json"
+    path.write_bytes(files.to_json(Exported(model)))
+    assert verified(path, "fraud", None, None, StoredCaller()).model == model
+    altered = replace(model, terms=replace(model.terms, voting=replace(model.voting, threshold=0.95)))
+    path.write_bytes(files.to_json(Exported(altered)))
+    with pytest.raises(ModelError, match=r"voting\.threshold is not what the ledger says"):
+        verified(path, "fraud", None, None, StoredCaller())
+    path.write_bytes(files.to_json(Exported(replace(model, terms=replace(model.terms, node="node06")))))
+    with pytest.raises(ModelError, match="was asked for"):
+        verified(path, "fraud", None, None, StoredCaller())
+
+
 def test_h20_a_graph_with_another_threshold_is_refused_by_the_ledger_alone(folder: Path) -> None:
     model = small_model()
     raw = to_onnx(replace(model, terms=replace(model.terms, voting=replace(model.voting, threshold=0.9))))

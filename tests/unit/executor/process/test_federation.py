@@ -1,7 +1,8 @@
 """From a federation file to the specification: defaults written out, and every fault with its line."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from executor.process.document import parse
 from executor.process.errors import FederationError
 from executor.process.federation import Federation, from_document, load
 from executor.process.validation import schema
-from learning.fit_options import WAYS, FitOptions
-from learning.options import to_options
+from learning.fit_options import FLOAT32_BITS, MAX_LEAVES, WAYS, FitOptions
+from learning.options import home_check_record, to_options
 from learning.parameters import Defaults, Parameters
 from learning.ranking import RANKINGS
+from learning.robust import HomeCheck
 from protocol.agreement.parameters import MAX_NODES
 from protocol.agreement.process import (
     MAX_ORGANISATIONS,
@@ -26,9 +28,11 @@ from protocol.agreement.process import (
 from protocol.agreement.schema import FeatureSchema
 from protocol.agreement.step import MAX_ITERATIONS, MAX_TREES
 from protocol.agreement.topology import MAX_EDGES, Kind
-from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL
+from protocol.trees.encoding_boosted import MAX_TREES as MAX_ROUNDS
+from protocol.trees.limits import FORMAT_MAX_FEATURES, FORMAT_MAX_INTERNAL, KIND_NAMES
 
 EXAMPLE = Path(__file__).parents[4] / "examples/federation.yaml"
+PAGE = EXAMPLE.parents[1] / "docs/federation.md"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 GOLDEN = "sha256:8dfaa8af3446144ac6b11e7f845cae89aeadb8feb656263b9c9c06086429e7a8"
 
@@ -312,12 +316,70 @@ def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
+EVERY_CHECK = HomeCheck(of_own=0.5)
+EVERY = replace(
+    Defaults,
+    fit=FitOptions("boosted", max_depth=3, threshold_bits=4),
+    home_check=EVERY_CHECK,
+    held_out=0.25,
+)
+"""Parameters with every field that may be left out: some options are written only where they are set."""
+
+
 def test_the_schema_knows_the_options_of_the_learner() -> None:
+    unset = [
+        f"{type(part).__name__}.{field.name}"
+        for part in (EVERY, EVERY.fit, EVERY.kernel, EVERY_CHECK)
+        for field in fields(part)
+        if getattr(part, field.name) is None
+    ]
+    assert unset == []
     found = schema()["$defs"]["options"]["properties"]
-    every = to_options(replace(Defaults, fit=FitOptions("boosted"), held_out=0.25))
-    assert set(found) == {*every, "ranges"}
+    assert set(found) == {*to_options(EVERY), "ranges"}
+    assert set(found["home_check"]["properties"]) == set(home_check_record(EVERY_CHECK))
     assert found["fit"]["enum"] == list(WAYS)
     assert found["ranking"]["enum"] == list(RANKINGS)
+
+
+def test_the_schema_knows_every_kind_of_estimators() -> None:
+    defs = schema()["$defs"]
+    names = [defs[part]["properties"]["estimator_kind"]["enum"] for part in ("short", "full")]
+    assert names == [list(KIND_NAMES)] * 2
+
+
+def test_the_schema_has_the_bounds_of_the_learner() -> None:
+    found = schema()["$defs"]["options"]["properties"]
+    bounds = {name: (found[name]["minimum"], found[name]["maximum"]) for name in ("rounds", "leaves")}
+    assert bounds == {"rounds": (1, MAX_ROUNDS), "leaves": (2, MAX_LEAVES)}
+    bits = found["threshold_bits"]
+    assert (bits["minimum"], bits["maximum"]) == (1, FLOAT32_BITS)
+
+
+def test_the_table_of_options_is_that_of_the_schema() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    lines = text[text.index("| option | meaning |") :].partition("\n\n")[0].splitlines()[2:]
+    cells = [line.split("|") for line in lines]
+    found = schema()["$defs"]["options"]["properties"]
+    assert sorted(name for row in cells for name in re.findall("`(.+?)`", row[1])) == sorted(found)
+    (meaning,) = [row[2] for row in cells if "`home_check`" in row[1]]
+    (limits,) = re.findall("`{(.+?)}`", meaning)
+    assert limits.split(", ") == list(found["home_check"]["properties"])
+
+
+@pytest.mark.parametrize("bits", [1, 4, 24])
+def test_thresholds_may_be_rounded(bits: int) -> None:
+    assert options(federation(("fit: balanced", f"threshold_bits: {bits}")))["threshold_bits"] == bits
+
+
+def test_thresholds_that_are_not_rounded_leave_the_specification_as_it_was() -> None:
+    made = federation(("fit: balanced", "fit: balanced\n  threshold_bits: null"))
+    assert str(made.specification.digest) == GOLDEN
+
+
+@pytest.mark.parametrize("bits", ["0", "25", "4.5", "'4'"])
+def test_no_thresholds_are_rounded_to_other_than_1_to_24_bits(bits: str) -> None:
+    with pytest.raises(FederationError, match="threshold_bits"):
+        federation(("fit: balanced", f"threshold_bits: {bits}"))
 
 
 def test_the_schema_has_the_bounds_of_the_protocol() -> None:
@@ -342,7 +404,7 @@ def test_the_schema_explains_every_field() -> None:
 
 
 def test_every_field_is_in_the_documentation() -> None:
-    page = (EXAMPLE.parents[1] / "docs/federation.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     defs = schema()["$defs"]
     names = {name for part in ("short", "full", "step", "options") for name in defs[part]["properties"]}
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
