@@ -445,6 +445,9 @@ TABLE: dict[str, Code] = {
     "REQUEST_UNKNOWN": Code(StateError, "Correct model, organisation and number; Requests shows them."),
     "REQUEST_DIGEST": Code(StateError, "Read the request again, and vote on what it says."),
     "REQUEST_DECIDED": Code(StateError, "Nothing is left to decide; Requests shows what was."),
+    "REQUEST_STALE": Code(
+        StateError, "Ask again: a request is over once something is decided on the access that it is about."
+    ),
     "REQUEST_VOTED": Code(StateError, "Nothing is left to do: an organisation votes once."),
     "GRANT_EXPIRY": Code(StateError, "Give a time to come as in 2027-01-31T00:00:00Z, or none."),
 }
