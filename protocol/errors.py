@@ -321,6 +321,9 @@ TABLE: dict[str, Code] = {
     "CHANGE_LIMIT": Code(StateError, "Start a new process from a model of this one."),
     "CHANGE_UNKNOWN": Code(StateError, "Read Asks: it shows what is asked for, by organisation and number."),
     "CHANGE_DIGEST": Code(StateError, "Read Asks again and agree to the digest of what you read."),
+    "CHANGE_STALE": Code(
+        StateError, "Ask again: an ask is over once another change of the same has come to hold."
+    ),
     "CHANGE_HOLDS": Code(StateError, "Ask for another change: what holds is not withdrawn."),
     "ITERATION_RANGE": Code(StateError, "Read Status and choose an iteration that is still to come."),
     "ITERATION_ORDER": Code(

@@ -145,6 +145,23 @@ def test_h10_nobody_becomes_coordinator_who_did_not_agree(waiting):
     assert waiting.agree(waiting.admin2, ask)["change"] is not None
 
 
+def test_h10_one_late_agreement_brings_back_no_coordinator_that_a_majority_did_not_want(waiting):
+    """Also after the one that was there when it was asked has come back."""
+    early = waiting.admin2.submit(HERE, "ReplaceCoordinator", waiting.process, "Org2MSP")
+    later = waiting.admin1.submit(HERE, "ReplaceCoordinator", waiting.process, "Org1MSP")
+    waiting.agree(waiting.admin3, later)
+    assert waiting.admin3.code(*waiting.agreement(early)) == "CHANGE_STALE"
+    back = waiting.admin3.submit(HERE, "ReplaceCoordinator", waiting.process, "Org3MSP")
+    assert waiting.agree(waiting.admin1, back)["change"] is not None
+    assert waiting.admin1.code(*waiting.agreement(early)) == "CHANGE_STALE"
+    assert status(waiting)["coordinator"] == "Org3MSP"
+    assert waiting.agree(waiting.admin1, waiting.admin2.submit(*replacement(waiting)))["change"] is not None
+
+
+def replacement(federation):
+    return (HERE, "ReplaceCoordinator", federation.process, "Org2MSP")
+
+
 @pytest.mark.parametrize("organisation", ["Org3MSP", "Org9MSP"])
 def test_h10_a_coordinator_that_cannot_be_one(waiting, organisation):
     call = (HERE, "ReplaceCoordinator", waiting.process, organisation)

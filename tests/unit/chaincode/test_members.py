@@ -231,6 +231,100 @@ def test_h7_one_member_alone_moves_nobody_to_another_version_and_none_to_the_pas
     assert consortium.context("node01", 1)["image"]["version"] == IMAGE[1]
 
 
+# Agreements to what was given up
+
+
+class Five(Federation):
+    """Five organisations with a node each."""
+
+    organisations = tuple(f"Org{number}MSP" for number in range(1, 6))
+
+    def running(self, specification):
+        self.register()
+        process = self.create(specification)["process"]
+        for name in self.organisations:
+            self.by(name[3]).submit(HERE, "Accept", process)
+        self.by(1).submit(HERE, "Start", process)
+        return process
+
+    def by(self, number):
+        return self.member("admin", f"Org{number}MSP", role="admin")
+
+    def agreed(self, ask, *numbers):
+        for number in numbers:
+            answer = self.agree(self.by(number), ask)
+        return answer
+
+
+def five():
+    nodes = {f"node0{name[3]}": name for name in Five.organisations}
+    return Five(THREE | {"organisations": list(Five.organisations), "nodes": nodes})
+
+
+@pytest.fixture
+def wide():
+    return prepared(five)()
+
+
+def test_h7_one_late_agreement_brings_back_no_image_that_a_majority_has_replaced(wide):
+    for version in ("2.0.0", "3.0.0"):
+        wide.register(version=version)
+    early = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    wide.agreed(early, 1)
+    assert wide.agreed(wide.by(1).submit(HERE, "UpdateImage", P, 1, "3.0.0"), 2, 3)["change"] == 0
+    assert wide.by(5).code(*wide.agreement(early)) == "CHANGE_STALE"
+    assert wide.context("node01", 1)["image"]["version"] == "3.0.0"
+    assert [ask["subject"]["version"] for ask in asks(wide)] == ["3.0.0"]
+    again = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    assert wide.agreed(again, 1, 5)["change"] == 1
+
+
+def test_an_image_that_holds_may_be_agreed_to_after_another_has_replaced_it(wide):
+    for version in ("2.0.0", "3.0.0"):
+        wide.register(version=version)
+    first = wide.by(1).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    wide.agreed(first, 2, 3)
+    wide.agreed(wide.by(1).submit(HERE, "UpdateImage", P, 2, "3.0.0"), 2, 3)
+    assert wide.agreed(first, 4)["change"] == 0
+
+
+def test_h7_the_last_agreement_to_an_old_topology_does_not_replace_a_later_one(wide):
+    early = wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "ring"})
+    wide.agreed(early, 2, 3, 4)
+    later = wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "disconnected"})
+    assert wide.agreed(later, 2, 3, 4, 5)["change"] == 0
+    assert wide.by(5).code(*wide.agreement(early)) == "CHANGE_STALE"
+
+
+def test_h7_an_old_agreement_to_a_join_does_not_bring_a_node_back_that_was_left_out_again(wide):
+    def left_out():
+        """Have three vote twice, for votes count once their voters have waited."""
+        call = (HERE, "LeaveOut", P, "node05", "gone")
+        for number in (1, 2, 3, 1, 2, 3):
+            if number == 1:
+                wide.time += timedelta(days=2)
+            if wide.by(number).submit(*call)["change"] is not None:
+                return
+
+    left_out()
+    early, late = (wide.by(5).submit(HERE, "Join", P, "node05", "Org5MSP", 1) for _ in range(2))
+    wide.agreed(early, 4, 1)
+    assert wide.agreed(late, 1, 2, 3)["change"] is not None
+    left_out()
+    assert wide.by(3).code(*wide.agreement(early)) == "CHANGE_STALE"
+
+
+def test_changes_of_other_nodes_and_other_kinds_leave_an_ask_open(wide):
+    wide.register(version="2.0.0")
+    early = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    assert (
+        wide.agreed(wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "ring"}), 2, 3, 4, 5)["change"]
+        == 0
+    )
+    wide.by(5).submit(HERE, "Leave", P, "node05", 0)
+    assert wide.agreed(early, 1, 2)["change"] == 2
+
+
 # Ends
 
 

@@ -7,12 +7,14 @@ from datetime import timedelta
 import pytest
 from support.memory import blocks
 from support.memory.federation import Federation
+from support.memory.forgery import rewritten
 from support.memory.scenario import changed
 
 from chaincode.orchestration import absence, changes, contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
+from protocol.ledger.changes import AskRecord
 from protocol.ledger.common import Provenance
 from protocol.ledger.silence import Silence
 
@@ -212,3 +214,31 @@ def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outco
     consortium.admin1.submit(HERE, "Abort", P, "spite")
     wrong, _ = outcome()
     assert wrong == [("quorums", f"process~{P} was aborted by 1 votes, and 2 are needed")]
+
+
+def overtaken(consortium, monkeypatch):
+    """Let an agreement to an image that was asked for before another replace it."""
+    for version in ("2.0.0", "3.0.0"):
+        consortium.register(version=version)
+    early, later = (
+        consortium.admin1.submit(HERE, "UpdateImage", P, 1, version) for version in ("2.0.0", "3.0.0")
+    )
+    assert consortium.agree(consortium.admin2, later)["change"] == 0
+    monkeypatch.setattr(AskRecord, "overtaken_by", lambda *said: None)
+    assert consortium.agree(consortium.admin3, early)["change"] == 1
+    monkeypatch.undo()
+
+
+def test_h7_a_late_agreement_that_replaces_a_later_image_is_found(consortium, outcome, monkeypatch):
+    overtaken(consortium, monkeypatch)
+    found, _ = outcome()
+    assert found == [
+        ("agreements", f"change~{P}~0000000001 was asked for before change 0, which decided otherwise")
+    ]
+
+
+def test_h7_an_ask_that_claims_to_be_later_than_it_is_is_found(consortium, outcome):
+    ask = consortium.admin1.endorse(HERE, "ChangeTopology", P, 1, {"kind": "ring"})
+    assert consortium.commit([rewritten(ask, "ask", {"after": 7})]) == ["VALID"]
+    found, _ = outcome()
+    assert ("agreements", f"ask~{P}~Org1MSP~0000000000 says that it was asked at another time") in found
