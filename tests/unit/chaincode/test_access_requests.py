@@ -264,10 +264,12 @@ def test_h9_who_left_before_the_end_has_no_say_and_is_not_waited_for():
 
 def leave_out_third(federation):
     """Have the two others leave the third organisation out, a day after the start and an hour."""
-    federation.time += timedelta(days=1, hours=1)
+    call = ("orchestration", "LeaveOutOrganisation", federation.process, "Org3MSP", "gone")
     for member in (federation.admin1, federation.admin2):
-        vote = member.submit("orchestration", "LeaveOutOrganisation", federation.process, "Org3MSP", "gone")
-    assert vote["change"] is not None
+        member.submit(*call)
+    federation.time += timedelta(days=1, hours=1)
+    voted = [member.submit(*call)["change"] for member in (federation.admin1, federation.admin2)]
+    assert any(change is not None for change in voted)
 
 
 def completed(federation, *nodes):

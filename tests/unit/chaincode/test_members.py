@@ -45,6 +45,12 @@ def later(federation, by=DAY):
     return federation.time + by + timedelta(hours=1)
 
 
+def seen(federation, *members, call=(HERE, "LeaveOut", P, "node05", "silent")):
+    """Let members vote as soon as they may: from there on each counts by its own clock."""
+    for member in members:
+        assert member.submit(*call, time=federation.time)["vote"]["counts"] is False
+
+
 def leave_out(federation, *members, node="node05", time=None):
     time = time or later(federation)
     return [member.submit(HERE, "LeaveOut", P, node, "no sign of life", time=time) for member in members]
@@ -384,6 +390,7 @@ def test_h10_a_silent_node_is_left_out_by_a_majority_and_the_others_go_on(consor
         consortium.players[node].share()
     waiting = consortium.players["node01"]
     assert waiting.complete_code(waiting.result(slots=())) == "RESULT_SLOT"
+    seen(consortium, consortium.admin1, consortium.admin2)
     first, second = leave_out(consortium, consortium.admin1, consortium.scientist2)
     _, name, announced = consortium.events[-1]
     said = json.loads(announced)
@@ -405,6 +412,7 @@ def test_h10_a_silent_node_is_left_out_by_a_majority_and_the_others_go_on(consor
 
 
 def test_h10_nobody_is_left_out_before_the_agreed_time(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     early = consortium.time + DAY - timedelta(minutes=1)
     for vote in leave_out(consortium, consortium.admin1, consortium.admin2, time=early):
         assert (vote["vote"]["counts"], vote["voted"], vote["change"]) == (False, [], None)
@@ -414,6 +422,7 @@ def test_h10_nobody_is_left_out_before_the_agreed_time(consortium):
 
 
 def test_h10_one_members_clock_leaves_nobody_out(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     (vote,) = leave_out(consortium, consortium.admin1, time=later(consortium, 100 * DAY))
     assert (vote["vote"]["counts"], vote["change"]) == (True, None)
     (honest,) = leave_out(consortium, consortium.admin2, time=consortium.time)
@@ -441,6 +450,8 @@ def test_h10_a_node_that_joined_late_is_silent_since_it_joined_and_not_since_the
     for member in (consortium.admin2, consortium.admin3):
         joined = consortium.agree(member, ask)
     assert joined["change"] == 0
+    about = (HERE, "LeaveOut", P, "node06", "silent")
+    seen(consortium, consortium.admin2, consortium.admin3, call=about)
     at = consortium.time
     early = at + DAY - timedelta(minutes=1)
     for vote in leave_out(consortium, consortium.admin2, consortium.admin3, node="node06", time=early):
@@ -463,6 +474,7 @@ def test_h10_a_node_that_comes_back_is_silent_since_then(consortium):
 
 def test_h10_a_silent_organisation_loses_its_say_with_its_nodes(consortium):
     call = (HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone")
+    seen(consortium, consortium.admin1, consortium.admin2, call=call)
     time = later(consortium)
     consortium.admin1.submit(*call, time=time)
     assert consortium.admin2.submit(*call, time=time)["change"] == 0
@@ -485,6 +497,7 @@ def test_h10_a_vanished_coordinator_without_nodes_is_left_out_too():
 
 
 def test_h10_who_was_left_out_comes_back_by_consent_of_a_majority(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     leave_out(consortium, consortium.admin1, consortium.admin2)
     ask = consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 1)
     assert (ask["change"], ask["needed"]) == (None, 3)
@@ -500,6 +513,7 @@ def test_h10_the_last_node_is_not_left_out(consortium):
     for node in ("node01", "node03"):
         consortium.players[node].open(0)
     call = (HERE, "LeaveOut", P, "node05", "silent")
+    seen(consortium, consortium.admin1, consortium.admin2)
     consortium.admin1.submit(*call, time=later(consortium))
     assert consortium.admin2.code(*call, time=later(consortium)) == "NODE_LAST"
 
@@ -532,6 +546,7 @@ def test_h10_an_organisation_one_of_whose_nodes_was_there_lately_is_not_silent()
     nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP", "node06": "Org3MSP"}
     once = {"steps": changed("steps", 0, "iterations", 1)["steps"]}
     federation = Federation(THREE | once | {"nodes": nodes, "topology": {"kind": "disconnected"}})
+    seen(federation, federation.admin1, federation.admin2, call=(HERE, "LeaveOut", P, "node06", "silent"))
     federation.time += DAY
     player = federation.players["node05"]
     player.open(0)

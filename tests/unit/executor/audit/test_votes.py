@@ -19,7 +19,7 @@ from protocol.ledger.common import Provenance
 from protocol.ledger.silence import Silence
 
 P, HERE = "fraud-2026", "orchestration"
-LONG = timedelta(days=1, hours=1)
+LONG, SOON = timedelta(days=1, hours=1), timedelta(hours=1)
 THREE = changed("organisations", ["Org1MSP", "Org2MSP", "Org3MSP"]) | {
     "nodes": {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"},
     "topology": {"kind": "full"},
@@ -51,8 +51,8 @@ def leave_out(consortium, *members, after=LONG):
 
 
 def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
-    leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
-    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2)
+    leave_out(consortium, consortium.admin1, consortium.scientist2, after=SOON)
+    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2, after=LONG + SOON)
     assert last["change"] == 0
     for member in (consortium.admin1, consortium.admin2):
         member.submit(HERE, "Abort", P, "nobody is left")
@@ -69,7 +69,8 @@ def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome
     silent = consortium.players["node05"]
     silent.open(0)
     silent.member.submit("execution-record", "Fail", P, "node05", 0, "OOM", "too much")
-    (early,) = leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    (early,) = leave_out(consortium, consortium.admin1, after=LONG + SOON)
     consortium.time += LONG
     silent.open(0)
     silent.share()
@@ -84,8 +85,9 @@ def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome
 def test_h10_a_sign_of_life_that_was_counted_is_found(consortium, outcome, monkeypatch):
     """What a member's altered chaincode would do to stay: let an opening begin the silence anew."""
     honest, player = absence._vote, consortium.players["node05"]
+    consortium.play(0)
     consortium.time += LONG
-    opened = Provenance.from_dict(player.open(0)["opened"])
+    opened = Provenance.from_dict(player.open(1)["opened"])
     monkeypatch.setattr(absence, "_vote", lambda ctx, acts, *said: honest(ctx, [opened], *said))
     leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
     wrong, _ = outcome()
@@ -127,7 +129,8 @@ def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcom
     def others(*said):
         return {name: replace(found, seen=seen[-1]) for name, found in read(*said).items()}
 
-    leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    leave_out(consortium, consortium.admin1, after=LONG + SOON)
     consortium.time += LONG
     for player in consortium.players.values():
         player.open(0)
@@ -144,7 +147,8 @@ def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcom
 
 def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeypatch):
     monkeypatch.setattr(absence, "majority_of", lambda members: 1)
-    (last,) = leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    (last,) = leave_out(consortium, consortium.admin1, after=LONG + SOON)
     assert last["change"] == 0
     wrong, _ = outcome()
     assert wrong == [("quorums", f"change~{P}~0000000000 holds with 1 agreements, and 2 are needed")]
@@ -183,6 +187,16 @@ def test_h10_a_share_whose_claimed_time_was_believed_is_found(consortium, outcom
     for player in consortium.players.values():
         player.open(0)
         player.share()
+    monkeypatch.setattr(Silence, "waited", lambda *said: False)
+    leave_out(consortium, consortium.admin1)
+    monkeypatch.undo()
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert "counts since" in wrong[0][1]
+
+
+def test_h10_a_start_whose_claimed_time_was_believed_is_found(consortium, outcome, monkeypatch):
+    """Altered chaincode counts from what the organisation that started the process claims."""
     monkeypatch.setattr(Silence, "waited", lambda *said: False)
     leave_out(consortium, consortium.admin1)
     monkeypatch.undo()
