@@ -367,6 +367,11 @@ TABLE: dict[str, Code] = {
     "PARAMETERS_MISMATCH": Code(StateError, "Use the parameters of the process as the ledger has them."),
     "SCHEMA_MISMATCH": Code(StateError, "Bring the data into the features and the order of the process."),
     "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed task left."),
+    "DATA_MISMATCH": Code(
+        StateError,
+        "Launch with the file that the node's earlier tasks held rows out of: it must stay as it is, byte by"
+        " byte, until the process ends.",
+    ),
     "ESTIMATOR_UNKNOWN": Code(StateError, "Relay only estimators that their creators have shared."),
     "ESTIMATOR_CONFLICT": Code(StateError, "Keep one content per id; the ledger's was first."),
     "ESTIMATOR_NOT_HELD": Code(

@@ -46,8 +46,8 @@ def check_ask(findings: Findings, view: View, item: Written) -> None:
     open_before = before is None or (before.change is None and before.withdrawn is None)
     findings.check("agreements", open_before, f"{key} was over before", where)
     process = view.before(keys.process(record.process), ProcessRecord)
-    count = 0 if process is None else process.course.count
-    dated = before is not None or record.after in (None, count)
+    held = 0 if process is None else process.course.count
+    dated = before is not None or record.after in (None, held)
     findings.check("agreements", dated, f"{key} says that it was asked at another time", where)
     named = record.digest == change_digest(record.wanted)
     findings.check("agreements", named, f"{key} names another digest than what it asks for", where)

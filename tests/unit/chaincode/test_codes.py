@@ -199,6 +199,13 @@ def ask(federation):
     federation.admin1.submit("orchestration", "ChangeTopology", P, 1, {"kind": "full"})
 
 
+def learn_and_bring_another_file(federation):
+    federation.prepare()
+    federation.play(PREPARE + 1)
+    player = first(federation)
+    return player.member.code(*player.call_open(PREPARE + 2, data=DIGESTS[9]))
+
+
 def agree_to_what_was_overtaken(federation):
     first, second = (
         federation.admin1.submit("orchestration", "ChangeTopology", P, 1, {"kind": "full"}) for _ in range(2)
@@ -457,6 +464,7 @@ TRIGGERS = {
     "IMAGE_MISMATCH": ("running", opening(image_id=DIGESTS[15])),
     "PARAMETERS_MISMATCH": ("running", opening(parameter_hash=DIGESTS[15])),
     "SCHEMA_MISMATCH": ("running", opening(schema_digest=DIGESTS[15])),
+    "DATA_MISMATCH": ("composite", learn_and_bring_another_file),
     "STATE_MISMATCH": ("running", opening(state=DIGESTS[15])),
     "ESTIMATOR_UNKNOWN": (
         "running",
