@@ -1,7 +1,9 @@
 """Which of its rows a node learns nothing from, so that it can tell what its ensemble is worth.
 
-They are drawn by the seed of the step and the node's name, apart for normal and anomalous rows, and are the
-same in every iteration: a row that is held out once has never been learned from.
+They are drawn by the seed of the step and the node's name, apart for normal and anomalous rows, from their
+places in the file. From one file they are the same in every iteration; with one row more they are others,
+which is why the ledger has a node keep to one (`DATA_MISMATCH`). Whether a row stands in it twice, or a model
+that the process began with has learned from it, is not asked.
 """
 
 import numpy as np

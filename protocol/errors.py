@@ -321,6 +321,9 @@ TABLE: dict[str, Code] = {
     "CHANGE_LIMIT": Code(StateError, "Start a new process from a model of this one."),
     "CHANGE_UNKNOWN": Code(StateError, "Read Asks: it shows what is asked for, by organisation and number."),
     "CHANGE_DIGEST": Code(StateError, "Read Asks again and agree to the digest of what you read."),
+    "CHANGE_STALE": Code(
+        StateError, "Ask again: an ask is over once another change of the same has come to hold."
+    ),
     "CHANGE_HOLDS": Code(StateError, "Ask for another change: what holds is not withdrawn."),
     "ITERATION_RANGE": Code(StateError, "Read Status and choose an iteration that is still to come."),
     "ITERATION_ORDER": Code(
@@ -364,6 +367,11 @@ TABLE: dict[str, Code] = {
     "PARAMETERS_MISMATCH": Code(StateError, "Use the parameters of the process as the ledger has them."),
     "SCHEMA_MISMATCH": Code(StateError, "Bring the data into the features and the order of the process."),
     "STATE_MISMATCH": Code(StateError, "Start from the state that the node's last completed task left."),
+    "DATA_MISMATCH": Code(
+        StateError,
+        "Launch with the file that the node's earlier tasks held rows out of: it must stay as it is, byte by"
+        " byte, until the process ends.",
+    ),
     "ESTIMATOR_UNKNOWN": Code(StateError, "Relay only estimators that their creators have shared."),
     "ESTIMATOR_CONFLICT": Code(StateError, "Keep one content per id; the ledger's was first."),
     "ESTIMATOR_NOT_HELD": Code(
@@ -445,6 +453,9 @@ TABLE: dict[str, Code] = {
     "REQUEST_UNKNOWN": Code(StateError, "Correct model, organisation and number; Requests shows them."),
     "REQUEST_DIGEST": Code(StateError, "Read the request again, and vote on what it says."),
     "REQUEST_DECIDED": Code(StateError, "Nothing is left to decide; Requests shows what was."),
+    "REQUEST_STALE": Code(
+        StateError, "Ask again: a request is over once something is decided on the access that it is about."
+    ),
     "REQUEST_VOTED": Code(StateError, "Nothing is left to do: an organisation votes once."),
     "GRANT_EXPIRY": Code(StateError, "Give a time to come as in 2027-01-31T00:00:00Z, or none."),
 }

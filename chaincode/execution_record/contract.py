@@ -34,7 +34,7 @@ from protocol.ledger.estimators import (
 )
 from protocol.ledger.processes import TaskContext
 from protocol.ledger.record import LedgerRecord
-from protocol.ledger.task_rules import state_at
+from protocol.ledger.task_rules import check_data, state_at
 from protocol.ledger.tasks import (
     CompletionReceipt,
     Head,
@@ -238,7 +238,7 @@ class ExecutionRecordContract(Closures, Challenges, InitialModels, TaskQueries):
         task = replace(task, state=state, result=signed)
         advance(ctx, task.id)
         store.put_task(ctx, task)
-        head = traces.write_result(ctx, task, result, checked)
+        head = traces.write_result(ctx, task, result, checked, context.parameters)
         ensemble = str(result.ensemble_digest)
         self.announce_task(ctx, "TaskCompleted", task, result=digest, ensemble_digest=ensemble)
         return CompletionReceipt(
@@ -298,6 +298,7 @@ def _check_state(ctx: Context, opening: Opening, context: TaskContext) -> None:
     if opening.state != expected:
         raise StateError("STATE_MISMATCH", f"{context.node} left state {expected}, not {opening.state}")
     context.check_estimators(None if head is None else head.ensemble_digest)
+    check_data(head, context.parameters, opening)
     wanted = context.parameters.initial_model
     bound = store.find_initial(ctx, context.process) if wanted is not None else None
     if wanted is not None and (bound is None or bound.model != wanted):

@@ -52,7 +52,7 @@ def check_result(ctx: Context, task: TaskId, result: TaskResult, context: TaskCo
     else:
         before = find_ensemble(ctx, task, head)
     ensemble = _check_ensemble(result, {**before, **known}, agreed.n_max)
-    return CheckedResult(created, ensemble, places)
+    return CheckedResult(created, ensemble, places, head)
 
 
 def _check_unchanged(
@@ -71,7 +71,7 @@ def _check_unchanged(
         raise StateError(
             "RESULT_ENSEMBLE", f"step {context.step.name} does not learn, and {task.node} had {expected}"
         )
-    return CheckedResult({}, ensemble, ())
+    return CheckedResult({}, ensemble, (), head)
 
 
 def _check_created(ctx: Context, task: TaskId, result: TaskResult, following: int, n_new: int) -> Members:

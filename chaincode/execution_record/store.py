@@ -75,6 +75,8 @@ class CheckedResult:
     ensemble: Members
     places: tuple[tuple[SlotRead, tuple[int, ...]], ...]
     """The slots it took something from, with the ranks of that in the share."""
+    head: Head | None
+    """Where the node stood before it."""
 
 
 def find_task(ctx: Context, task: TaskId) -> TaskRecord | None:

@@ -7,6 +7,7 @@ from chaincode.common.records import encode, provenance, write
 from chaincode.common.trees import write_tree
 from chaincode.execution_record.store import CheckedResult
 from chaincode.shim import Context, Endorsement
+from protocol.agreement.parameters import TaskParameters
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
@@ -14,6 +15,7 @@ from protocol.ledger.common import EnsembleMember, Signed
 from protocol.ledger.estimators import CreationRecord, EstimatorRecord, OfferRecord, TakenRecord, TwinRecord
 from protocol.ledger.processes import TaskContext, TaskImage
 from protocol.ledger.record import Raw
+from protocol.ledger.task_rules import data_after, head_after
 from protocol.ledger.tasks import (
     Head,
     ImageUseRecord,
@@ -80,7 +82,9 @@ def _write_twin(ctx: Context, task: TaskRecord, estimator: Estimator) -> None:
         write(ctx, keys.twin(task.process, str(tree.digest), id_.creator, id_.counter), twin)
 
 
-def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: CheckedResult) -> Head:
+def write_result(
+    ctx: Context, task: TaskRecord, result: TaskResult, checked: CheckedResult, parameters: TaskParameters
+) -> Head:
     """Write the result, what FIT created and GET took, and return where the node stands now."""
     process, node, iteration = task.process, task.node, task.iteration
     record = ResultRecord(
@@ -101,7 +105,8 @@ def write_result(ctx: Context, task: TaskRecord, result: TaskResult, checked: Ch
         output=result.output,
     )
     write(ctx, keys.result(process, iteration, node), record)
-    head = Head(iteration, result.first + len(checked.created), result.state, result.ensemble_digest)
+    assert task.opening is not None  # noqa: S101
+    head = head_after(record, result.first, data_after(checked.head, parameters, task.opening))
     write(ctx, keys.head(process, node), head)
     for estimator_id, digest in checked.created.items():
         write(ctx, keys.creation(process, estimator_id), CreationRecord(digest, iteration))

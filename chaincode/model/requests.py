@@ -58,7 +58,8 @@ class AccessRequests(LedgerContract):
             raise StateError("REQUEST_NEEDLESS", f"{asker} may read the model of {node}")
         _check_licence(terms, licence)
         number = _count(ctx, terms, asker)
-        made = AccessRequest(process, node, asker, number, purpose, terms.licence, until, provenance(ctx))
+        by, after = provenance(ctx), record.last_decision(asker)
+        made = AccessRequest(process, node, asker, number, purpose, terms.licence, until, by, after=after)
         return self._asked(ctx, made, _consent(terms, record, made))
 
     @submit
@@ -77,7 +78,10 @@ class AccessRequests(LedgerContract):
         _check_completed(terms)
         access.check_revocable(record, organisation)
         number, by = _count(ctx, terms, asker), provenance(ctx)
-        made = AccessRequest(process, node, asker, number, purpose, None, None, by, revokes=organisation)
+        after = record.last_decision(organisation)
+        made = AccessRequest(
+            process, node, asker, number, purpose, None, None, by, revokes=organisation, after=after
+        )
         consent = _consent(terms, record, made)
         _check_say(consent, asker)
         return self._asked(ctx, made, consent)
@@ -91,7 +95,8 @@ class AccessRequests(LedgerContract):
 
         `number` is the request's, `digest` that of what is asked for. Whose votes it takes is in the
         specification (`model_access`): the owner's, a majority's, or everybody's. The vote that is enough
-        does what is asked; the one after which the others cannot be enough refuses it.
+        does what is asked; the one after which the others cannot be enough refuses it. Either decides on the
+        access that it is about, and ends what else was asked about it: who still wants that asks again.
         """
         asked = _find(ctx, process, node, organisation, number)
         if asked.decision is not None:
@@ -99,6 +104,7 @@ class AccessRequests(LedgerContract):
         if str(asked.digest) != digest:
             raise StateError("REQUEST_DIGEST", f"{organisation} asks for {asked.digest}")
         record, terms = access.find_access(ctx, process, node), access_terms(ctx, process)
+        asked.check_current(record, time_text(ctx.time))
         consent, voter = _consent(terms, record, asked), caller_of(ctx).organisation
         _check_say(consent, voter)
         votes = _votes(ctx, asked, consent)
@@ -111,8 +117,7 @@ class AccessRequests(LedgerContract):
         asked = replace(asked, decision=outcome_of(consent, votes, by))
         if asked.decision is not None:
             write(ctx, asked.key, asked)
-            if asked.decision.granted:
-                write(ctx, keys.access(process, node), asked.carried_out(record, by))
+            write(ctx, keys.access(process, node), asked.carried_out(record, by))
         self._say(ctx, "AccessVoted", asked)
         return RequestStatus.of(asked, consent, votes)
 
@@ -129,7 +134,8 @@ class AccessRequests(LedgerContract):
                 return None
             record = access.find_access(ctx, process, asked.node)
             consent = _consent(terms, record, asked)
-            return RequestStatus.of(asked, consent, _votes(ctx, asked, consent))
+            stale = asked.is_stale(record, time_text(ctx.time))
+            return RequestStatus.of(asked, consent, _votes(ctx, asked, consent), stale)
 
         return page(ctx, prefix, size, bookmark, AccessRequest, show)
 

@@ -33,7 +33,9 @@ class Absences(LedgerContract):
         It holds when more than half of the organisations that take part have voted so after the node had
         been silent for `silence_seconds`: since its share of the iteration that it owes, or its last
         completed one. An earlier vote is kept, and counts when it is repeated in time. A node that waits for
-        a neighbour's share is not silent; of one that has waited each voter counts from its own first vote.
+        a neighbour's share is not silent. Each voter counts from its own first vote where the node could not
+        go on before another organisation's act, and has done nothing since: a share that it waited for, the
+        start, the opening of the step, or the agreement that it joins.
         """
         found, progress = _opened(ctx, process, reason)
         owner = owner_of(progress.plan.nodes, node, process)
@@ -72,9 +74,8 @@ class Absences(LedgerContract):
         share_of = cache(partial(first_share, ctx))
         _check_owing(silence, share_of)
         acts = silence.last_acts(share_of, process.change_of)
-        vote = _vote(
-            ctx, acts, silence.waited(share_of), silence, ReasonedProvenance.of(provenance(ctx), reason)
-        )
+        waited = silence.waited(share_of, process.change_of)
+        vote = _vote(ctx, acts, waited, silence, ReasonedProvenance.of(provenance(ctx), reason))
         write_word(ctx, voter, silence.key_of(voter), vote)
         others = {name: silence.key_of(name) for name in present if name != voter}
         found = find_words(ctx, others, AbsenceVote) | {voter: vote}

@@ -128,7 +128,9 @@ class Changes(LedgerContract):
         """Agree to a change that an organisation has asked for; returns where the ask stands.
 
         `number` is the ask's, `digest` that of what is agreed to, so that nobody agrees to something else
-        than it has read. What holds already may still be agreed to if it is an image.
+        than it has read. What holds already may still be agreed to if it is an image. What does not is over
+        once another change of the same (the topology, the step's image, the coordinator, that node's part)
+        has come to hold since it was asked for.
         """
         found = Process.load(ctx, process)
         asked = find_ask(ctx, process, parse_organisation(organisation), check_counter(number, "number"))

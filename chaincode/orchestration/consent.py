@@ -50,6 +50,7 @@ def ask(
         subject=dict(change.subject),
         digest=change_digest(change),
         by=by,
+        after=process.record.course.count,
     )
     write_word(ctx, caller.organisation, keys.ask(process.id, caller.organisation, count.asked), made)
     return _settled(ctx, process, made, consent, {caller.organisation: by})
@@ -59,6 +60,7 @@ def agree(
     ctx: Context, process: Process, caller: CallerIdentity, asked: AskRecord, progress: ProcessProgress
 ) -> AskStatus:
     """Record the agreement of the caller's organisation to an ask; it holds if that is enough."""
+    _check_current(asked, progress)
     consent = _consent_of(caller, asked.wanted, progress)
     agreed = agreements(ctx, asked, (*consent.members, *progress.plan.consortium))
     if caller.organisation in agreed:
@@ -114,6 +116,13 @@ def _consent_of(caller: CallerIdentity, change: Change, progress: ProcessProgres
             "ACCESS_ORGANISATION", f"{caller.organisation} has no say in this {change.kind.value}"
         )
     return consent
+
+
+def _check_current(asked: AskRecord, progress: ProcessProgress) -> None:
+    """Refuse agreements to what another change has replaced before it came to hold."""
+    later = asked.overtaken_by(progress.plan) if asked.change is None else None
+    if later is not None:
+        raise StateError("CHANGE_STALE", f"{asked.asked} asked for this before change {later} came to hold")
 
 
 def _settled(

@@ -68,12 +68,14 @@ class ProcessQueries(LedgerContract):
     ) -> Page[AskStatus]:
         """List the changes of a process that are asked for: `items`, `bookmark`.
 
-        What holds is no longer listed, but for an image that an organisation has yet to agree to.
+        What holds is no longer listed, but for an image that an organisation has yet to agree to; nor is
+        what a later change has decided otherwise.
         """
         progress = ProcessProgress(ctx, process, Process.load(ctx, process).plan)
 
         def show(asked: AskRecord) -> AskStatus | None:
             settled = asked.change is not None and asked.kind is not ChangeKind.IMAGE
+            settled = settled or (asked.change is None and asked.overtaken_by(progress.plan) is not None)
             place = keys.ask(process, asked.asked, asked.number)
             if settled or asked.withdrawn is not None or not is_word(ctx, asked.asked, place, asked):
                 return None

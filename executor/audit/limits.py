@@ -9,6 +9,8 @@ ALWAYS = (
     " elsewhere. It takes one organisation, for its own nodes alone; a challenge exposes it.",
     "That the data are true: a commitment binds a node to its rows and says nothing of where they come from.",
     "That time stamps are true: each is its client's claim. The order of events is that of the blocks.",
+    "That nobody learned from the rows of an evaluation: the tasks of a process hold rows out of one file,"
+    " which is their node's word; neither equal rows nor what an initial model learned from are on record.",
     "That a well-formed tree is harmless: an audit shows who made it and who took it.",
 )
 

@@ -122,7 +122,7 @@ def decide(
     """
     with caller.ledger() as ledger:
         if agrees is None:
-            found = [each for each in ledger.models.requests(process, node) if each.request.decision is None]
+            found = [each for each in ledger.models.requests(process, node) if each.open]
             shown = {"requests": [each.to_dict() for each in found]}
             answer(shown, lambda: requests_text(process, found), as_json=as_json)
             return

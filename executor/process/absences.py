@@ -24,7 +24,8 @@ def leave_out(
     """Vote to leave NODE out of PROCESS, which has been silent for longer than its specification allows.
 
     It holds with the votes of more than half of the organisations that take part; the others then no longer
-    wait for it. A vote that comes too early is kept, and counts when it is repeated in time.
+    wait for it. A vote that comes too early is kept, and counts when it is repeated in time: vote early, for
+    of who could not go on before somebody else did something, the time counts from your own first vote.
     """
     if (node is None) == (whole is None):
         raise UsageError("LEAVE_OUT_WHOM", "neither or both of NODE and --all-of are given")

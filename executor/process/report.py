@@ -1,7 +1,8 @@
 """`executor process report`: what the nodes of a process have said of their rows and of their ensembles.
 
 Each figure is the output of a task that does not learn, signed by its key and checked by the ledger; the gain
-is that of a node's ensemble over its own trees in it, on rows that neither has learned from.
+is that of a node's ensemble over its own trees in it, on rows that were held out of what the node's tasks of
+this process learned from. Where it began with a model, nothing says whether that one learned from them.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.output import answer, table
+from protocol.agreement.parameters import InitialModel
 from protocol.agreement.step import Step
 from protocol.agreement.step_kind import StepKind
 from protocol.ledger.tasks import ResultRecord
@@ -30,11 +32,14 @@ class StepReport:
 
     step: Step
     results: tuple[ResultRecord, ...]
+    initial: InitialModel | None = None
+    """The model that the process began with."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `--json` shows."""
         outputs = [_shown(result) for result in self.results]
-        return {"step": self.step.name, "kind": self.step.kind.value, "nodes": outputs}
+        shown = {"step": self.step.name, "kind": self.step.kind.value, "nodes": outputs}
+        return shown if self.doubt is None else {**shown, "doubt": self.doubt}
 
     def text(self) -> str:
         """Return the step as a table."""
@@ -42,14 +47,27 @@ class StepReport:
         if self.step.kind is StepKind.PREPARE:
             columns: tuple[str, ...] = ("Node", "Columns", "within the ranges agreed on")
             return table(title, columns, [_columns(result) for result in self.results])
-        return table(title, ("Node", *_TITLES), [_metrics(result) for result in self.results])
+        shown = table(title, ("Node", *_TITLES), [_metrics(result) for result in self.results])
+        return shown if self.doubt is None else f"{shown}\n{self.doubt}"
+
+    @property
+    def doubt(self) -> str | None:
+        """What the figures of an evaluation leave open where the process began with a model; else None."""
+        if self.initial is None or self.step.kind is not StepKind.EVALUATE:
+            return None
+        model = f"{self.initial.process}/{self.initial.node}"
+        return (
+            f"The process began with the model {model}: nothing says whether it learned from rows held out."
+        )
 
 
 def read(ledger: Ledger, process: str) -> Iterator[StepReport]:
     """Read the outputs of a process, step by step."""
-    for step, first in ledger.orchestration.get(process).specification.places():
+    agreed = ledger.orchestration.get(process).specification
+    for step, first in agreed.places():
         if not step.kind.learns:
-            yield StepReport(step, tuple(ledger.execution.artifacts(process, first)))
+            found = tuple(ledger.execution.artifacts(process, first))
+            yield StepReport(step, found, agreed.initial_model)
 
 
 @click.command()

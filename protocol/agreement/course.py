@@ -77,12 +77,14 @@ class Course:
     """By step, in their order, the number of the change that opened it, where a coordinator does."""
     coordinator: str | None = None
     """The organisation that opens steps in place of the one that the specification names."""
+    replaced: int | None = None
+    """The number of the change by which it came to."""
 
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """Accept the course of a process record, or raise."""
         names = ("count", "joined", "spans", "topologies", "images", "left_out", "gone", "joins")
-        found = Fields(record, "the course", names, ("opened", "coordinator"))
+        found = Fields(record, "the course", names, ("opened", "coordinator", "replaced"))
         return cls(
             found.count("count"),
             {parse_node(node): parse_organisation(owner) for node, owner in _object(found["joined"])},
@@ -94,6 +96,7 @@ class Course:
             {parse_node(node): check_counter(at, "a number") for node, at in _object(found["joins"])},
             tuple(check_counter(at, "a number") for at in _list(found.get("opened", []))),
             found.organisation("coordinator") if "coordinator" in found else None,
+            found.count("replaced") if "replaced" in found else None,
         )
 
     def to_dict(self) -> dict[str, Record]:
@@ -112,6 +115,8 @@ class Course:
             record["opened"] = list(self.opened)
         if self.coordinator is not None:
             record["coordinator"] = self.coordinator
+        if self.replaced is not None:
+            record["replaced"] = self.replaced
         return record
 
     def spans_of(self, node: str, known: bool = True) -> tuple[Span, ...]:
@@ -134,7 +139,7 @@ class Course:
             case ChangeKind.IMAGE:
                 made = replace(made, images=_scheduled(self.images, start, self.count))
             case ChangeKind.COORDINATOR:
-                made = replace(made, coordinator=subject["coordinator"])
+                made = replace(made, coordinator=subject["coordinator"], replaced=self.count)
             case ChangeKind.OPEN_STEP:
                 made = replace(made, opened=(*self.opened, self.count))
         return made

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from protocol.agreement.course import Change, Course, Span, holding
+from protocol.agreement.course import Change, ChangeKind, Course, Span, holding
 from protocol.agreement.image import ImagePin
 from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.process import Specification
@@ -57,6 +57,28 @@ class Plan:
         for change in changes:
             course = course.after(change, specification.nodes)
         return cls(specification, course, changes.__getitem__)
+
+    def last_like(self, change: Change) -> int | None:
+        """Return the number of the last change that decided on the same as another; None if none did.
+
+        The same is the topology, the image of a step, who coordinates, or whether a node takes part.
+        """
+        course = self.course
+        match change.kind:
+            case ChangeKind.TOPOLOGY:
+                return max((number for _, number in course.topologies), default=None)
+            case ChangeKind.IMAGE:
+                step = self._first_of_step(change.iteration)
+                same = (number for start, number in course.images if self._first_of_step(start) == step)
+                return max(same, default=None)
+            case ChangeKind.COORDINATOR:
+                return course.replaced
+            case ChangeKind.JOIN:
+                return course.joins.get(change.subject["node"])
+        return None
+
+    def _first_of_step(self, iteration: int) -> int:
+        return self.specification.step_at(min(iteration, self.iterations - 1))[1]
 
     def after(self, change: Change) -> "Plan":
         """Return the plan with one more change."""

@@ -10,10 +10,11 @@ from typing import Annotated, ClassVar
 from protocol import canonical
 from protocol.agreement.course import Change, ChangeKind
 from protocol.agreement.lifecycle import ProcessState
+from protocol.agreement.plan import Plan
 from protocol.digest import Digest
 from protocol.ledger import keys
 from protocol.ledger.common import Provenance, ReasonedProvenance
-from protocol.ledger.record import SMALL, LedgerRecord, Raw
+from protocol.ledger.record import ABSENT, SMALL, LedgerRecord, Raw
 from protocol.values import dataclass
 
 
@@ -68,11 +69,25 @@ class AskRecord(OwnWord):
         None
     )
     withdrawn: Annotated[Provenance | None, "who withdrew it"] = None
+    after: Annotated[
+        int | None,
+        "how many changes held when it was asked; absent in asks of earlier versions, which count as 0",
+        ABSENT,
+    ] = None
 
     @property
     def wanted(self) -> Change:
         """What is to change, from when on."""
         return Change(self.kind, self.iteration, self.subject)
+
+    def overtaken_by(self, plan: Plan) -> int | None:
+        """Return the change that decided on the same since it was asked; None while there is none.
+
+        Agreements are not taken back: else those to what was given up would wait for the one that is missing,
+        and replace what others decided meanwhile.
+        """
+        last = plan.last_like(self.wanted)
+        return None if last is None or last < (self.after or 0) else last
 
     @property
     def mark(self) -> str:

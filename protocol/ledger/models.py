@@ -95,11 +95,11 @@ class Grant(LedgerRecord):
 class AccessChange(LedgerRecord):
     """What changed last about who may read a model."""
 
-    action: Annotated[str, "publish, grant or revoke"]
-    organisation: Annotated[str, "whose access changed"]
+    action: Annotated[str, "publish, grant or revoke; refuse where a request was, so that nothing changed"]
+    organisation: Annotated[str, "whose access it is about"]
     expires: Annotated[str | None, "until when it holds; null for no end"]
     by: Annotated[Provenance, "who changed it"]
-    request: Annotated[int | None, "the number of the request that was granted, if it was one", ABSENT] = None
+    request: Annotated[int | None, "the number of the request that was decided, if it was one", ABSENT] = None
     asked: Annotated[str | None, "who made it, where it asked to revoke another's access", ABSENT] = None
 
 
@@ -114,6 +114,11 @@ class AccessRecord(LedgerRecord):
     owner: Annotated[str, "the MSP id that owns the model"]
     organisations: Annotated[dict[str, Grant], "by organisation, until when and by whom"]
     change: Annotated[AccessChange, "what changed last"]
+    decided: Annotated[
+        dict[str, str] | None,
+        "by organisation, in which transaction its access was last decided on; absent while none was",
+        ABSENT,
+    ] = None
 
     @classmethod
     def opened(cls, process: str, node: str, owner: str, consortium: Iterable[str], by: Provenance) -> Self:
@@ -126,16 +131,26 @@ class AccessRecord(LedgerRecord):
     ) -> Self:
         """Give an organisation access; a second grant replaces the first."""
         granted = {**self.organisations, organisation: Grant(expires, by)}
-        change = AccessChange("grant", organisation, expires, by, request)
-        return replace(self, organisations=granted, change=change)
+        return self._after(AccessChange("grant", organisation, expires, by, request), granted)
 
     def without(
         self, organisation: str, by: Provenance, request: int | None = None, asked: str | None = None
     ) -> Self:
         """Take an organisation's access away."""
         kept = {name: given for name, given in self.organisations.items() if name != organisation}
-        change = AccessChange("revoke", organisation, None, by, request, asked)
-        return replace(self, organisations=kept, change=change)
+        return self._after(AccessChange("revoke", organisation, None, by, request, asked), kept)
+
+    def refused(self, organisation: str, by: Provenance, request: int, asked: str | None = None) -> Self:
+        """Leave an organisation's access as it is, by a decision."""
+        return self._after(AccessChange("refuse", organisation, None, by, request, asked), self.organisations)
+
+    def _after(self, change: AccessChange, organisations: dict[str, Grant]) -> Self:
+        decided = {**(self.decided or {}), change.organisation: change.by.tx}
+        return replace(self, organisations=organisations, change=change, decided=decided)
+
+    def last_decision(self, organisation: str) -> str | None:
+        """Return in which transaction an organisation's access was last decided on; None if it never was."""
+        return (self.decided or {}).get(organisation)
 
     def allows(self, organisation: str, now: str) -> bool:
         """Whether an organisation may read the model at a time of the ledger."""

@@ -11,7 +11,7 @@ from protocol import canonical
 from protocol.agreement.consent import Consent
 from protocol.agreement.process import ModelAccess
 from protocol.digest import Digest
-from protocol.errors import RecordError
+from protocol.errors import RecordError, StateError
 from protocol.ledger import keys
 from protocol.ledger.changes import OwnWord
 from protocol.ledger.common import Provenance
@@ -55,6 +55,11 @@ class AccessRequest(OwnWord):
     by: Annotated[Provenance, "who asked for it"]
     decision: Annotated[AccessDecision | None, "what the votes came to, null before that"] = None
     revokes: Annotated[str | None, "whose access is to end; absent where it asks for its own", ABSENT] = None
+    after: Annotated[
+        str | None,
+        "the transaction that had last decided on this access when it was asked; absent where none had",
+        ABSENT,
+    ] = None
 
     @property
     def subject(self) -> str:
@@ -77,10 +82,37 @@ class AccessRequest(OwnWord):
         return str(self.digest)
 
     def carried_out(self, access: AccessRecord, by: Provenance) -> AccessRecord:
-        """Return who may read the model once the request is granted."""
-        if self.revokes is None:
+        """Return who may read the model once the request is decided."""
+        asked = None if self.revokes is None else self.organisation
+        if self.decision is not None and not self.decision.granted:
+            return access.refused(self.subject, by, self.number, asked)
+        if asked is None:
             return access.with_grant(self.organisation, self.expires, by, self.number)
-        return access.without(self.revokes, by, self.number, self.organisation)
+        return access.without(self.subject, by, self.number, asked)
+
+    def check_current(self, access: AccessRecord, now: str) -> None:
+        """Refuse a request whose access was decided on since it was asked, or that asks until a time past.
+
+        Else votes on it would wait for the one that is missing, and undo then what others decided meanwhile.
+        """
+        if self.after != access.last_decision(self.subject):
+            raise StateError(
+                "REQUEST_STALE",
+                f"the access of {self.subject} was decided on after request {self.number} of"
+                f" {self.organisation}",
+            )
+        if self.expires is not None and self.expires <= now:
+            raise StateError(
+                "REQUEST_STALE", f"request {self.number} of {self.organisation} is until {self.expires}"
+            )
+
+    def is_stale(self, access: AccessRecord, now: str) -> bool:
+        """Whether nobody has decided on the request, and nobody can any more."""
+        try:
+            self.check_current(access, now)
+        except StateError:
+            return self.decision is None
+        return False
 
     def key_of(self, voter: str) -> str:
         """Where an organisation's vote on it stands."""
@@ -113,13 +145,25 @@ class RequestStatus(LedgerRecord):
     refused: Annotated[tuple[str, ...], "the organisations that voted against it"]
     missing: Annotated[tuple[str, ...], "the organisations that may still vote"]
     needed: Annotated[int, "how many votes for it it takes"]
+    stale: Annotated[
+        bool | None,
+        "true where the access was decided on since, or its time is over: no vote counts; else absent",
+        ABSENT,
+    ] = None
 
     @classmethod
-    def of(cls, request: AccessRequest, consent: Consent, votes: Mapping[str, AccessVote]) -> "RequestStatus":
+    def of(
+        cls, request: AccessRequest, consent: Consent, votes: Mapping[str, AccessVote], stale: bool = False
+    ) -> "RequestStatus":
         """Say where a request stands."""
         agreed, refused = tally(votes)
-        missing = () if request.decision is not None else consent.missing(votes)
-        return cls(request, request.digest, agreed, refused, missing, consent.needed)
+        missing = () if stale or request.decision is not None else consent.missing(votes)
+        return cls(request, request.digest, agreed, refused, missing, consent.needed, stale or None)
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still be decided."""
+        return self.request.decision is None and not self.stale
 
 
 @dataclass(frozen=True, slots=True)

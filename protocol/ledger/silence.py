@@ -8,12 +8,13 @@ completed. Who has shared in a synchronous step and waits for a neighbour's shar
 
 A transaction's time is its client's claim, so no clock is believed alone. Each voter counts by its own: from
 the transaction that last advanced the process, or, if that one claims a time to come, from when the voter
-first voted. It counts from there too where somebody waited for another organisation's share: that one may
-claim to be older than it is, and who waited would be silent at once. A vote counts once that is
-`silence_seconds` ago and nothing has advanced in between.
+first voted. It counts from there too where that transaction may be another organisation's: a share that
+somebody waited for, or the start, the opening or the agreement to a join after which the node has done
+nothing yet. Such a one may claim to be older than it is, and everybody would be silent at once. A vote counts
+once that is `silence_seconds` ago and nothing has advanced in between.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -28,6 +29,8 @@ from protocol.values import dataclass
 
 ShareOf: TypeAlias = Callable[[TaskId], Provenance | None]
 """How to find by whom a task was first shared in, and when; None before."""
+ChangeOf: TypeAlias = Callable[[int], ChangeRecord]
+"""How to find the change with a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,14 @@ class Silence:
         """Whether all the nodes have done their part, and wait for others' shares."""
         return bool(self.nodes) and all(None in self._shares(node, share_of) for node in self.nodes)
 
-    def waited(self, share_of: ShareOf) -> bool:
-        """Whether a node has waited for shares of other organisations, which have all come."""
-        found = [self._shares(node, share_of) for node in self.nodes]
-        came = [share for shares in found if None not in shares for share in shares]
-        return any(share is not None and share.organisation != self.organisation for share in came)
+    def waited(self, share_of: ShareOf, change_of: ChangeOf) -> bool:
+        """Whether a node could not go on before an act of another organisation, and has not done so since."""
+        acts = [act for node in self.nodes for act in self._awaited(node, share_of, change_of)]
+        if not self.nodes:
+            acts.append(self._last_word(change_of))
+        return any(act.organisation != self.organisation for act in acts)
 
-    def last_acts(self, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]) -> list[Provenance]:
+    def last_acts(self, share_of: ShareOf, change_of: ChangeOf) -> list[Provenance]:
         """Return what has advanced the process last; of an organisation without nodes, its acceptance."""
         names = self.plan.nodes_of(self.organisation) if self.whole else tuple(self.nodes)
         acts = [act for node in names for act in self._acts_of(node, share_of, change_of)]
@@ -95,9 +99,28 @@ class Silence:
             by=by,
         )
 
-    def _acts_of(
-        self, node: str, share_of: ShareOf, change_of: Callable[[int], ChangeRecord]
-    ) -> list[Provenance]:
+    def _awaited(self, node: str, share_of: ShareOf, change_of: ChangeOf) -> Iterator[Provenance]:
+        """Iterate over what let a node go on: shares that have all come, and what it has done nothing after.
+
+        In which order they came is not asked of the times that they claim.
+        """
+        missing, done = self.nodes[node], self.done.get(node)
+        shares = self._shares(node, share_of)
+        if None not in shares:
+            yield from (share for share in shares if share is not None)
+        following = 0 if done is None else done.iteration + 1
+        joined = self.record.course.joins.get(node)
+        if joined is not None and following <= change_of(joined).iteration:
+            yield from change_of(joined).agreed.values()
+        if shares:
+            return
+        if joined is None and done is None:
+            yield self._started
+        opened = self.plan.opened_by(missing)
+        if opened is not None and following <= change_of(opened).iteration:
+            yield from change_of(opened).agreed.values()
+
+    def _acts_of(self, node: str, share_of: ShareOf, change_of: ChangeOf) -> list[Provenance]:
         """Return from where on a node is silent: its share and those it waited for, else what came before.
 
         A share is later than what it completed before and than the opening of the step, whatever times were
@@ -126,7 +149,7 @@ class Silence:
         neighbours = self.plan.neighbours(node, iteration) if step.synchronous else ()
         return own, *(share_of(TaskId(process, other, iteration)) for other in neighbours)
 
-    def _last_word(self, change_of: Callable[[int], ChangeRecord]) -> Provenance:
+    def _last_word(self, change_of: ChangeOf) -> Provenance:
         """Return the last that an organisation without nodes did: it accepted, or opened a step."""
         opened = [change_of(number).agreed.get(self.organisation) for number in self.record.course.opened]
         accepted = self.record.accepted.get(self.organisation, self._started)

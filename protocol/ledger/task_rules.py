@@ -4,12 +4,16 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from protocol.agreement.lifecycle import TaskState
+from protocol.agreement.parameters import TaskParameters
 from protocol.agreement.plan import Plan
 from protocol.agreement.step import Step
+from protocol.agreement.step_kind import held_out_of
+from protocol.digest import Digest
+from protocol.errors import StateError
 from protocol.ledger.common import EnsembleMember
 from protocol.ledger.processes import ProcessRecord, StepPlace, TaskContext, TaskImage
 from protocol.ledger.tasks import Head, InitialRecord, ResultRecord, TaskRecord
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
 
 
 def context_of(
@@ -76,7 +80,28 @@ def next_counters(members: Iterable[EnsembleMember]) -> dict[str, int]:
     return following
 
 
-def head_after(result: ResultRecord, following: int) -> Head:
+def head_after(result: ResultRecord, following: int, data: Digest | None) -> Head:
     """Return where a node stands after a result whose trees have the counters that follow."""
     counter = following + len(result.created)
-    return Head(result.iteration, counter, result.state, result.ensemble_digest)
+    return Head(result.iteration, counter, result.state, result.ensemble_digest, data)
+
+
+def data_after(head: Head | None, parameters: TaskParameters, opening: Opening) -> Digest | None:
+    """Return the data that a node's tasks have to keep to where rows are held out; None before the first.
+
+    Which rows are held out is drawn anew from the file of each task: out of another file, or of one with a
+    row more, come others, and those that a node is judged by may be rows that it has learned from.
+    """
+    known = None if head is None else head.data
+    return opening.data if known is None and _holds_out(parameters) else known
+
+
+def check_data(head: Head | None, parameters: TaskParameters, opening: Opening) -> None:
+    """Refuse a task that holds rows out of other data than the node's tasks before it did."""
+    known = None if head is None else head.data
+    if known is not None and _holds_out(parameters) and opening.data != known:
+        raise StateError("DATA_MISMATCH", f"rows were held out of data {known}, not of {opening.data}")
+
+
+def _holds_out(parameters: TaskParameters) -> bool:
+    return held_out_of(parameters.agreed.options) is not None

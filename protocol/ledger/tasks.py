@@ -172,6 +172,11 @@ class Head(LedgerRecord):
     next_counter: Annotated[int, "the counter of its next estimator"]
     state: Annotated[Digest, "digest of the state that iteration left"]
     ensemble_digest: Annotated[Digest, "digest of the ensemble it left"]
+    data: Annotated[
+        Digest | None,
+        "the data that its tasks commit to where rows are held out; absent before the first such task",
+        ABSENT,
+    ] = None
 
 
 HISTORIES: dict[str, type[LedgerRecord]] = {

@@ -175,12 +175,12 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
         opened = AccessRecord.opened(record.process, record.node, record.owner, consortium, record.change.by)
         findings.check("access", record == opened, f"{key} begins with others than the consortium", where)
         return
-    asked = _granted(view, record)
+    asked = _decided(view, record)
     allowed = asked is not None or _may_change(view, before)
     findings.check("access", allowed, f"{key} was changed by {view.creator.organisation.msp_id}", where)
     change = record.change
     other = change.organisation != record.owner
-    there = change.action == "grant" or change.organisation in before.organisations
+    there = change.action != "revoke" or change.organisation in before.organisations
     findings.check("access", other and there, f"{key} changes what is the owner's, or nobody's", where)
     if asked is not None:
         expected = asked.carried_out(before, change.by)
@@ -191,15 +191,14 @@ def check_access(findings: Findings, view: View, item: Written) -> None:
     findings.check("access", record == expected, f"{key} changed otherwise than it says", where)
 
 
-def _granted(view: View, record: AccessRecord) -> AccessRequest | None:
-    """Return the request that a change of access names, if its transaction decided to grant it."""
+def _decided(view: View, record: AccessRecord) -> AccessRequest | None:
+    """Return the request that a change of access names, if its transaction decided on it."""
     change = record.change
     if change.request is None:
         return None
     asker = change.organisation if change.asked is None else change.asked
     asked = view.written.get(keys.request(record.process, record.node, asker, change.request))
-    decision = asked.decision if isinstance(asked, AccessRequest) else None
-    return asked if isinstance(asked, AccessRequest) and decision is not None and decision.granted else None
+    return asked if isinstance(asked, AccessRequest) and asked.decision is not None else None
 
 
 def _may_change(view: View, before: AccessRecord) -> bool:

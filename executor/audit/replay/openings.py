@@ -13,6 +13,7 @@ from protocol.ledger import keys
 from protocol.ledger.common import ImageVersion
 from protocol.ledger.images import ImageRecord
 from protocol.ledger.processes import TaskContext
+from protocol.ledger.task_rules import check_data
 from protocol.ledger.tasks import Head, ImageUseRecord, TaskKeyRecord, TaskRecord
 from protocol.task.opening import Opening, inputs_digest
 from protocol.task.possession import check_possession
@@ -80,6 +81,7 @@ def _check_inputs(
     head = view.before(keys.head(record.process, record.node), Head)
     state = None if head is None else head.state
     findings.check("task inputs", opening.state == state, f"{key} begins with another state", where)
+    findings.allows("task inputs", partial(check_data, head, context.parameters, opening), key, where)
     if context.parameters.needs_estimators:
         held = bool(last_ensemble(view, record.process, record.node))
         findings.check("task inputs", held, f"{key} needs estimators, and the node had none", where)

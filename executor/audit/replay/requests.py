@@ -36,7 +36,7 @@ def check_request(findings: Findings, view: View, item: Written) -> None:
     right = decision == _outcome(view, record, decision.by)
     findings.check("requests", right, f"{key} was decided otherwise than by the votes on it", where)
     done = keys.access(record.process, record.node) in view.written
-    findings.check("requests", done == decision.granted, f"{key} was not carried out as decided", where)
+    findings.check("requests", done, f"{key} was not carried out as decided", where)
 
 
 def check_count(findings: Findings, view: View, item: Written) -> None:
@@ -67,6 +67,9 @@ def check_vote(findings: Findings, view: View, item: Written) -> None:
     findings.check("requests", entitled, f"{record.voter} has no say in {key}", where)
     if asked is None:
         return
+    access = view.before(keys.access(record.process, record.node), AccessRecord)
+    current = access is not None and not asked.is_stale(access, record.by.time)
+    findings.check("requests", current, f"{key} is about a request that was over", where)
     once = _vote_before(view, asked, record.voter) is None
     findings.check("requests", once, f"{record.voter} voted twice in {key}", where)
     left = view.find(place, AccessRequest)
@@ -81,7 +84,9 @@ RULES = {"request": (check_request,), "requests": (check_count,), "decision": (c
 def _is_on_terms(view: View, asked: AccessRequest) -> bool:
     """Whether the process was completed, and the request accepts its licence or has a say in a revocation."""
     process = view.process(asked.process)
-    if process.status is not ProcessState.COMPLETED:
+    access = view.before(keys.access(asked.process, asked.node), AccessRecord)
+    last = None if access is None else access.last_decision(asked.subject)
+    if process.status is not ProcessState.COMPLETED or asked.after != last:
         return False
     if asked.revokes is None:
         return asked.licence == process.specification.model_licence

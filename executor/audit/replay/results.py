@@ -13,9 +13,9 @@ from protocol.errors import AttestreeError
 from protocol.identifiers import EstimatorId
 from protocol.ledger import keys
 from protocol.ledger.estimators import CreationRecord, EstimatorRecord, TakenRecord
-from protocol.ledger.task_rules import head_after
+from protocol.ledger.task_rules import data_after, head_after
 from protocol.ledger.tasks import Head, ResultRecord, ShareRecord, TaskRecord
-from protocol.task.opening import TaskId
+from protocol.task.opening import Opening, TaskId
 from protocol.task.output import check_output
 from protocol.task.result import TaskResult, ensemble_digest
 from protocol.task.result_rules import check_iteration, check_unread, created_ids, unread_neighbours
@@ -46,7 +46,9 @@ def check_result(findings: Findings, view: View, item: Written) -> None:
         same = said == (task.attempt, task.organisation, task.image, share)
         findings.check("results", same, f"{key} says of its task what the task does not", where)
     following = following_counter(view, TaskId(record.process, record.node, record.iteration))
-    left = view.written.get(keys.head(record.process, record.node)) == head_after(record, following)
+    opening = task.opening if isinstance(task, TaskRecord) else None
+    expected = head_after(record, following, _data_after(view, record, opening))
+    left = view.written.get(keys.head(record.process, record.node)) == expected
     findings.check("results", left, f"{key} leaves the node somewhere else", where)
     rebuilt = _rebuilt(record, following)
     same = rebuilt is not None and rebuilt.digest == record.signed.payload_digest
@@ -102,6 +104,15 @@ RULES = {
     "creation": (check_creation,),
     "taken": (check_taken,),
 }
+
+
+def _data_after(view: View, record: ResultRecord, opening: Opening | None) -> Digest | None:
+    """Return the data that the node has to keep to from now on where rows are held out."""
+    head = view.before(keys.head(record.process, record.node), Head)
+    if opening is None:
+        return None if head is None else head.data
+    parameters = view.plan(record.process).parameters(record.node, record.iteration)
+    return data_after(head, parameters, opening)
 
 
 def _rebuilt(record: ResultRecord, first: int) -> TaskResult | None:

@@ -91,8 +91,9 @@ def check_silence(findings: Findings, view: View, item: Written) -> None:
     last = view.before(item.raw_key, AbsenceVote)
     if last is not None and not view.had_mark(ORCHESTRATION, voter, item.raw_key, last.mark):
         last = None
-    acts = silence.last_acts(share_of, lambda number: _change(view, record.process, number))
-    expected = silence.vote(acts, silence.waited(share_of), last, record.by)
+    change_of = partial(_change, view, record.process)
+    acts, waited = silence.last_acts(share_of, change_of), silence.waited(share_of, change_of)
+    expected = silence.vote(acts, waited, last, record.by)
     same = expected == record
     what = f"{key} counts since {record.since}, and the ledger says {expected.since}"
     if expected.since == record.since:

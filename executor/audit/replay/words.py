@@ -45,6 +45,10 @@ def check_ask(findings: Findings, view: View, item: Written) -> None:
     findings.check("agreements", kept, f"{key} was altered after it was asked", where)
     open_before = before is None or (before.change is None and before.withdrawn is None)
     findings.check("agreements", open_before, f"{key} was over before", where)
+    process = view.before(keys.process(record.process), ProcessRecord)
+    held = 0 if process is None else process.course.count
+    dated = before is not None or record.after in (None, held)
+    findings.check("agreements", dated, f"{key} says that it was asked at another time", where)
     named = record.digest == change_digest(record.wanted)
     findings.check("agreements", named, f"{key} names another digest than what it asks for", where)
     change = None if record.change is None else view.written.get(keys.change(record.process, record.change))
@@ -85,8 +89,21 @@ def check_change(findings: Findings, view: View, item: Written) -> None:
     for organisation, by in record.agreed.items():
         agreed = by.tx in (act.tx for act in _agreements(view, record, organisation))
         findings.check("agreements", agreed, f"{organisation} did not agree to {key}", where)
+    if record.ask is not None:
+        _check_current(findings, view, item, record.ask)
     if record.kind is ChangeKind.OPEN_STEP:
         _check_step(findings, view, item, record)
+
+
+def _check_current(findings: Findings, view: View, item: Written, number: int) -> None:
+    """What was asked for became a change before another decided on the same."""
+    record = item.record
+    assert isinstance(record, ChangeRecord)  # noqa: S101
+    ask = view.find(keys.ask(record.process, record.asked, number), AskRecord)
+    process = view.before(keys.process(record.process), ProcessRecord)
+    later = None if ask is None or process is None else ask.overtaken_by(process.plan)
+    what = f"{item.key} was asked for before change {later}, which decided otherwise"
+    findings.check("agreements", later is None, what, view.where)
 
 
 def _check_step(findings: Findings, view: View, item: Written, record: ChangeRecord) -> None:

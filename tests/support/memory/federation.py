@@ -114,7 +114,7 @@ class Player:
     def __init__(self, federation, node):
         self.federation, self.node = federation, node
         self.member = federation.nodes[node]
-        self.ensemble, self.state, self.keys = {}, None, 0
+        self.ensemble, self.state, self.keys, self.data = {}, None, 0, DATA
         self.joined = 0
 
     def opening(self, iteration, key=None, **changes):
@@ -124,7 +124,11 @@ class Player:
         self.key = key or SigningKey(hashlib.sha256(f"{self.node} {self.keys}".encode()).digest())
         context = self.federation.context(self.node, iteration, self.federation.process)
         self.commitment = Opening.for_task(
-            TaskContext.from_dict(context), self.key.verify_key, state=self.state, data=DATA, sandbox=SANDBOX
+            TaskContext.from_dict(context),
+            self.key.verify_key,
+            state=self.state,
+            data=self.data,
+            sandbox=SANDBOX,
         )
         return self.commitment.to_dict() | changes
 

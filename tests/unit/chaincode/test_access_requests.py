@@ -264,10 +264,12 @@ def test_h9_who_left_before_the_end_has_no_say_and_is_not_waited_for():
 
 def leave_out_third(federation):
     """Have the two others leave the third organisation out, a day after the start and an hour."""
-    federation.time += timedelta(days=1, hours=1)
+    call = ("orchestration", "LeaveOutOrganisation", federation.process, "Org3MSP", "gone")
     for member in (federation.admin1, federation.admin2):
-        vote = member.submit("orchestration", "LeaveOutOrganisation", federation.process, "Org3MSP", "gone")
-    assert vote["change"] is not None
+        member.submit(*call)
+    federation.time += timedelta(days=1, hours=1)
+    voted = [member.submit(*call)["change"] for member in (federation.admin1, federation.admin2)]
+    assert any(change is not None for change in voted)
 
 
 def completed(federation, *nodes):
@@ -305,3 +307,150 @@ def test_h9_who_was_left_out_before_its_last_iteration_decides_nothing():
     leave_out_third(federation)
     federation.play(0, ["node01", "node03"])
     assert ask(completed(federation, "node01", "node03"))["missing"] == ["Org1MSP", "Org2MSP"]
+
+
+# Requests that are over
+
+FIVE = [f"Org{number}MSP" for number in range(1, 6)]
+STRANGER = "Org6MSP"
+DAY = timedelta(days=1)
+
+
+class Wide(Federation):
+    """Five organisations that learn, and one that might want what they learned."""
+
+    organisations = (*FIVE, STRANGER)
+
+    def running(self, specification):
+        self.register()
+        process = self.create(specification)["process"]
+        for name in FIVE:
+            self.member("admin", name, role="admin").submit("orchestration", "Accept", process)
+        self.scientist1.submit("orchestration", "Start", process)
+        return process
+
+
+def by_three_of_five():
+    nodes = {f"node0{number}": name for number, name in enumerate(FIVE, 1)}
+    return ended(THREE | {"organisations": FIVE, "nodes": nodes, "model_access": "majority"}, Wide)
+
+
+@pytest.fixture
+def wide():
+    return prepared(by_three_of_five)()
+
+
+def by(federation, organisation):
+    return federation.member("admin", organisation, role="admin")
+
+
+def wish(federation, expires="", organisation=STRANGER):
+    place = (federation.process, "node01", "to compare", "", expires)
+    return by(federation, organisation).submit(MODEL, "Request", *place)
+
+
+def ending(federation, asker, organisation=STRANGER):
+    return by(federation, asker).submit(MODEL, *revocation(federation, organisation))
+
+
+def decide(federation, asked, *numbers, agrees=True):
+    for number in numbers:
+        status = vote(federation, by(federation, f"Org{number}MSP"), asked, agrees)
+    return status
+
+
+def late(federation, number, asked, agrees=True):
+    return by(federation, f"Org{number}MSP").code(*call(federation, asked, agrees))
+
+
+def reads(federation, organisation=STRANGER):
+    return by(federation, organisation).endorse(MODEL, "Get", federation.process, "node01").status < 400
+
+
+def test_c4_votes_on_a_spare_request_do_not_give_back_what_a_majority_has_taken(wide):
+    spare, used = wish(wide), wish(wide)
+    decide(wide, spare, 1, 2)
+    assert decide(wide, used, 1, 2, 3)["request"]["decision"]["granted"] is True
+    decide(wide, ending(wide, "Org1MSP"), 1, 2, 3)
+    wide.time += 30 * DAY
+    assert late(wide, 5, spare) == "REQUEST_STALE"
+    assert not reads(wide)
+
+
+def test_c4_votes_on_a_spare_request_do_not_give_what_a_majority_has_refused(wide):
+    """Who voted for the one and then against the other cannot take the first vote back."""
+    spare, used = wish(wide), wish(wide)
+    decide(wide, spare, 1, 2)
+    assert decide(wide, used, 1, 2, 3, agrees=False)["request"]["decision"]["granted"] is False
+    assert late(wide, 5, spare) == "REQUEST_STALE"
+    change = wide.auditor1.evaluate(MODEL, "Access", wide.process, "node01")["change"]
+    assert (change["action"], change["organisation"], change["request"]) == ("refuse", STRANGER, 1)
+    decide(wide, wish(wide), 1, 2, 3)
+    assert reads(wide)
+
+
+def test_c4_a_request_until_tomorrow_is_not_decided_the_day_after(wide):
+    """It would end the access that its organisation was given since."""
+    short = wish(wide, (wide.time + DAY).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    decide(wide, short, 1, 2)
+    wide.time += 2 * DAY
+    assert late(wide, 5, short) == "REQUEST_STALE"
+    decide(wide, wish(wide), 1, 2, 3)
+    assert late(wide, 5, short) == "REQUEST_STALE"
+    assert reads(wide)
+
+
+def test_c4_an_old_revocation_does_not_end_access_that_was_given_back(wide):
+    old, new = ending(wide, "Org5MSP", "Org4MSP"), ending(wide, "Org1MSP", "Org4MSP")
+    decide(wide, old, 1, 2)
+    decide(wide, new, 1, 2, 3)
+    assert not reads(wide, "Org4MSP")
+    decide(wide, wish(wide, organisation="Org4MSP"), 1, 2, 3)
+    assert late(wide, 5, old) == "REQUEST_STALE"
+    assert reads(wide, "Org4MSP")
+
+
+def test_a_decision_on_one_organisation_leaves_requests_about_others_open(wide):
+    asked, about = wish(wide), ending(wide, "Org1MSP", "Org4MSP")
+    decide(wide, about, 1, 2, 3)
+    assert decide(wide, asked, 1, 2, 3)["request"]["decision"]["granted"] is True
+
+
+def test_c4_of_two_requests_of_one_block_one_is_decided(wide):
+    request = (MODEL, "Request", wide.process, "node01", "why", "")
+    first = by(wide, STRANGER).endorse(*request)
+    assert wide.commit([first]) == ["VALID"]
+    second = wish(wide)
+    (one, _) = wide.auditor1.evaluate(MODEL, "Requests", wide.process)["items"]
+    for asked in (one, second):
+        decide(wide, asked, 1, 2)
+    block = [by(wide, "Org3MSP").endorse(*call(wide, asked, True)) for asked in (one, second)]
+    assert [verdict == "VALID" for verdict in wide.commit(block)] == [True, False]
+    assert late(wide, 3, second) == "REQUEST_STALE"
+
+
+def test_requests_that_are_over_are_shown_as_such(wide):
+    spare, used = wish(wide), wish(wide)
+    decide(wide, used, 1, 2, 3)
+    shown, done = wide.auditor1.evaluate(MODEL, "Requests", wide.process)["items"]
+    assert (shown["request"]["number"], shown["stale"], shown["missing"]) == (0, True, [])
+    assert "stale" not in done
+    assert spare["missing"] == FIVE
+
+
+def test_c4_all_decide_on_what_is_asked_after_the_last_decision_alone():
+    federation = prepared(by_all)()
+    spare, used = ask(federation), ask(federation)
+    for caller in (federation.admin1, federation.admin2):
+        vote(federation, caller, spare)
+    vote(federation, federation.admin1, used, agrees=False)
+    assert federation.admin3.code(*call(federation, spare, True)) == "REQUEST_STALE"
+
+
+def test_what_the_owner_grants_or_revokes_ends_requests_too(owned):
+    first = ask(owned)
+    owned.admin1.submit(MODEL, "Grant", owned.process, "node01", ASKER, "2900-01-01T00:00:00Z")
+    assert owned.admin1.code(*call(owned, first, True)) == "REQUEST_STALE"
+    second = ask(owned)
+    owned.admin1.submit(MODEL, "Revoke", owned.process, "node01", ASKER)
+    assert owned.admin1.code(*call(owned, second, True)) == "REQUEST_STALE"

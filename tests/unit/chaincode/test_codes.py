@@ -199,6 +199,25 @@ def ask(federation):
     federation.admin1.submit("orchestration", "ChangeTopology", P, 1, {"kind": "full"})
 
 
+def learn_and_bring_another_file(federation):
+    federation.prepare()
+    federation.play(PREPARE + 1)
+    player = first(federation)
+    return player.member.code(*player.call_open(PREPARE + 2, data=DIGESTS[9]))
+
+
+def agree_to_what_was_overtaken(federation):
+    first, second = (
+        federation.admin1.submit("orchestration", "ChangeTopology", P, 1, {"kind": "full"}) for _ in range(2)
+    )
+    federation.agree(federation.admin2, second)
+    return federation.admin2.code(*federation.agreement(first))
+
+
+def grant(federation):
+    federation.admin1.submit(MODEL, "Grant", P, "node01", "Org3MSP")
+
+
 def without_consent(_):
     """Three organisations, two of which agree on another version."""
     nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"}
@@ -417,6 +436,7 @@ TRIGGERS = {
     "CHANGE_UNKNOWN": ("running", process("Withdraw", 0)),
     "CHANGE_DIGEST": ("running", after(ask, process("Agree", "Org1MSP", 0, DIGESTS[0], who="admin2"))),
     "CHANGE_HOLDS": ("running", after(let_leave("node01"), process("Withdraw", 0))),
+    "CHANGE_STALE": ("running", agree_to_what_was_overtaken),
     "CHANGE_LIMIT": (
         "running",
         after(start_with_a_thousand_nodes, process("Join", "node06", "Org1MSP", 2, of="large")),
@@ -444,6 +464,7 @@ TRIGGERS = {
     "IMAGE_MISMATCH": ("running", opening(image_id=DIGESTS[15])),
     "PARAMETERS_MISMATCH": ("running", opening(parameter_hash=DIGESTS[15])),
     "SCHEMA_MISMATCH": ("running", opening(schema_digest=DIGESTS[15])),
+    "DATA_MISMATCH": ("composite", learn_and_bring_another_file),
     "STATE_MISMATCH": ("running", opening(state=DIGESTS[15])),
     "ESTIMATOR_UNKNOWN": (
         "running",
@@ -509,6 +530,7 @@ TRIGGERS = {
     "REQUEST_UNKNOWN": ("completed", model("Decide", "Org3MSP", 0, DIGESTS[0], True)),
     "REQUEST_DIGEST": ("completed", after(request, model("Decide", "Org3MSP", 0, DIGESTS[0], True))),
     "REQUEST_DECIDED": ("completed", after(request, after(vote, vote))),
+    "REQUEST_STALE": ("completed", after(request, after(grant, vote))),
     "REQUEST_VOTED": ("governed", after(request, after(vote, vote))),
     "GRANT_EXPIRY": ("published", model("Grant", "Org3MSP", "2001-01-01T00:00:00.000000Z")),
 }

@@ -15,7 +15,7 @@ from support.memory.composite import (
     learned,
     schema_output,
 )
-from support.memory.federation import EXECUTION, MODEL, N_FEATURES, estimators, prepared
+from support.memory.federation import EXECUTION, MODEL, N_FEATURES, N_NEW, estimators, prepared
 
 from protocol import canonical
 from protocol.digest import Digest
@@ -300,3 +300,69 @@ def test_an_evaluation_may_come_first_where_the_process_starts_from_a_model(taug
 def test_figures_have_one_spelling():
     assert Figures.from_dict(GOOD.to_dict()) == GOOD
     assert GOOD.to_dict() == {"balanced_accuracy": "0.95", "precision": "0.875", "recall": "0.9"}
+
+
+# The data that rows are held out of
+
+OTHER = Digest.of(b"other rows")
+
+
+def code_with_other_data(federation, iteration):
+    player = federation.players[NODE]
+    player.data = OTHER
+    return player.member.code(*player.call_open(iteration))
+
+
+def test_h17_an_evaluation_on_other_data_than_was_learned_from(taught):
+    """Which rows are held out is drawn from the file: those of another may be rows that were learned from."""
+    assert code_with_other_data(taught, EVALUATE) == "DATA_MISMATCH"
+    taught.players[NODE].data = taught.players["node02"].data
+    taught.evaluate()
+
+
+def test_h17_learning_from_other_data_than_rows_were_held_out_of_before(federation):
+    """One row more is enough to hold out others, which the iteration before may have learned from."""
+    federation.prepare()
+    federation.play(1)
+    assert code_with_other_data(federation, 2) == "DATA_MISMATCH"
+
+
+def test_h17_a_step_in_between_that_holds_nothing_out_does_not_free_the_data():
+    made = composite()
+    prepare, learn, evaluate = made["steps"]
+    federation = Composite(made | {"steps": [learn, prepare, evaluate]})
+    for player in federation.players.values():
+        player.joined = 0
+    for iteration in (0, 1):
+        federation.play(iteration)
+    player = federation.players[NODE]
+    player.data = OTHER
+    player.open(2)
+    player.complete(federation.unlearned(NODE, 2, schema_output(), first=2 * N_NEW))
+    assert player.member.code(*player.call_open(EVALUATE)) == "DATA_MISMATCH"
+
+
+def test_a_file_that_was_only_prepared_may_be_mended_before_the_first_task_that_learns(federation):
+    federation.prepare()
+    for player in federation.players.values():
+        player.data = OTHER
+    federation.learn()
+    federation.evaluate()
+
+
+def test_where_no_rows_are_held_out_data_may_grow_from_task_to_task():
+    federation = prepared()()
+    federation.play(0)
+    federation.players[NODE].data = OTHER
+    federation.players[NODE].open(1)
+
+
+def test_a_task_that_came_to_nothing_binds_to_no_data(federation):
+    """It has created no trees that anybody holds."""
+    federation.prepare()
+    player = federation.players[NODE]
+    player.data = OTHER
+    player.open(1)
+    player.member.submit(EXECUTION, "Fail", federation.process, NODE, 1, "OOM", "too much")
+    player.data = federation.players["node02"].data
+    player.open(1)

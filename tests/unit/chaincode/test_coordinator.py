@@ -121,14 +121,37 @@ def test_h10_the_node_of_a_coordinator_that_vanished_is_left_out_once_its_step_i
     assert waiting.admin1.code(*whole) == "STEP_UNOPENED"
     replaced(waiting)
     opened(waiting, "learn", waiting.admin2)
-    early = waiting.admin1.submit(*call)
-    assert early["vote"]["counts"] is False
+    for member in (waiting.admin1, waiting.admin2):
+        assert member.submit(*call)["vote"]["counts"] is False
     waiting.time += 2 * DAY
     waiting.admin1.submit(*call)
     assert waiting.admin2.submit(*call)["change"] is not None
     others = [node for node in waiting.players if node != "node05"]
     waiting.play(1, others)
     assert status(waiting)["coordinator"] == "Org2MSP"
+
+
+def test_h10_an_opening_that_claims_an_old_time_makes_nobody_silent(waiting):
+    """All wait for the coordinator, which says itself when it opened."""
+    done = waiting.time
+    waiting.time += 5 * DAY
+    waiting.scientist3.submit(HERE, "OpenStep", waiting.process, "learn", time=done)
+    call = (HERE, "LeaveOut", waiting.process, NODE, "gone")
+    for member in (waiting.admin2, waiting.admin3):
+        said = member.submit(*call)
+        assert (said["vote"]["counts"], said["change"]) == (False, None)
+    waiting.time += DAY
+    waiting.admin2.submit(*call)
+    assert waiting.admin3.submit(*call)["change"] is not None
+
+
+def test_h10_who_has_worked_in_a_step_is_silent_since_then_and_not_since_a_vote(waiting):
+    opened(waiting, "learn")
+    waiting.play(1)
+    waiting.time += DAY
+    call = (HERE, "LeaveOut", waiting.process, NODE, "gone")
+    waiting.admin2.submit(*call)
+    assert waiting.admin3.submit(*call)["change"] is not None
 
 
 def test_h10_one_member_alone_replaces_nobody(waiting):
@@ -143,6 +166,23 @@ def test_h10_nobody_becomes_coordinator_who_did_not_agree(waiting):
     ask = waiting.admin1.submit(HERE, "ReplaceCoordinator", waiting.process, "Org2MSP")
     assert waiting.agree(waiting.admin3, ask)["change"] is None
     assert waiting.agree(waiting.admin2, ask)["change"] is not None
+
+
+def test_h10_one_late_agreement_brings_back_no_coordinator_that_a_majority_did_not_want(waiting):
+    """Also after the one that was there when it was asked has come back."""
+    early = waiting.admin2.submit(HERE, "ReplaceCoordinator", waiting.process, "Org2MSP")
+    later = waiting.admin1.submit(HERE, "ReplaceCoordinator", waiting.process, "Org1MSP")
+    waiting.agree(waiting.admin3, later)
+    assert waiting.admin3.code(*waiting.agreement(early)) == "CHANGE_STALE"
+    back = waiting.admin3.submit(HERE, "ReplaceCoordinator", waiting.process, "Org3MSP")
+    assert waiting.agree(waiting.admin1, back)["change"] is not None
+    assert waiting.admin1.code(*waiting.agreement(early)) == "CHANGE_STALE"
+    assert status(waiting)["coordinator"] == "Org3MSP"
+    assert waiting.agree(waiting.admin1, waiting.admin2.submit(*replacement(waiting)))["change"] is not None
+
+
+def replacement(federation):
+    return (HERE, "ReplaceCoordinator", federation.process, "Org2MSP")
 
 
 @pytest.mark.parametrize("organisation", ["Org3MSP", "Org9MSP"])

@@ -45,6 +45,12 @@ def later(federation, by=DAY):
     return federation.time + by + timedelta(hours=1)
 
 
+def seen(federation, *members, call=(HERE, "LeaveOut", P, "node05", "silent")):
+    """Let members vote as soon as they may: from there on each counts by its own clock."""
+    for member in members:
+        assert member.submit(*call, time=federation.time)["vote"]["counts"] is False
+
+
 def leave_out(federation, *members, node="node05", time=None):
     time = time or later(federation)
     return [member.submit(HERE, "LeaveOut", P, node, "no sign of life", time=time) for member in members]
@@ -231,6 +237,100 @@ def test_h7_one_member_alone_moves_nobody_to_another_version_and_none_to_the_pas
     assert consortium.context("node01", 1)["image"]["version"] == IMAGE[1]
 
 
+# Agreements to what was given up
+
+
+class Five(Federation):
+    """Five organisations with a node each."""
+
+    organisations = tuple(f"Org{number}MSP" for number in range(1, 6))
+
+    def running(self, specification):
+        self.register()
+        process = self.create(specification)["process"]
+        for name in self.organisations:
+            self.by(name[3]).submit(HERE, "Accept", process)
+        self.by(1).submit(HERE, "Start", process)
+        return process
+
+    def by(self, number):
+        return self.member("admin", f"Org{number}MSP", role="admin")
+
+    def agreed(self, ask, *numbers):
+        for number in numbers:
+            answer = self.agree(self.by(number), ask)
+        return answer
+
+
+def five():
+    nodes = {f"node0{name[3]}": name for name in Five.organisations}
+    return Five(THREE | {"organisations": list(Five.organisations), "nodes": nodes})
+
+
+@pytest.fixture
+def wide():
+    return prepared(five)()
+
+
+def test_h7_one_late_agreement_brings_back_no_image_that_a_majority_has_replaced(wide):
+    for version in ("2.0.0", "3.0.0"):
+        wide.register(version=version)
+    early = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    wide.agreed(early, 1)
+    assert wide.agreed(wide.by(1).submit(HERE, "UpdateImage", P, 1, "3.0.0"), 2, 3)["change"] == 0
+    assert wide.by(5).code(*wide.agreement(early)) == "CHANGE_STALE"
+    assert wide.context("node01", 1)["image"]["version"] == "3.0.0"
+    assert [ask["subject"]["version"] for ask in asks(wide)] == ["3.0.0"]
+    again = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    assert wide.agreed(again, 1, 5)["change"] == 1
+
+
+def test_an_image_that_holds_may_be_agreed_to_after_another_has_replaced_it(wide):
+    for version in ("2.0.0", "3.0.0"):
+        wide.register(version=version)
+    first = wide.by(1).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    wide.agreed(first, 2, 3)
+    wide.agreed(wide.by(1).submit(HERE, "UpdateImage", P, 2, "3.0.0"), 2, 3)
+    assert wide.agreed(first, 4)["change"] == 0
+
+
+def test_h7_the_last_agreement_to_an_old_topology_does_not_replace_a_later_one(wide):
+    early = wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "ring"})
+    wide.agreed(early, 2, 3, 4)
+    later = wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "disconnected"})
+    assert wide.agreed(later, 2, 3, 4, 5)["change"] == 0
+    assert wide.by(5).code(*wide.agreement(early)) == "CHANGE_STALE"
+
+
+def test_h7_an_old_agreement_to_a_join_does_not_bring_a_node_back_that_was_left_out_again(wide):
+    def left_out():
+        """Have three vote twice, for votes count once their voters have waited."""
+        call = (HERE, "LeaveOut", P, "node05", "gone")
+        for number in (1, 2, 3, 1, 2, 3):
+            if number == 1:
+                wide.time += timedelta(days=2)
+            if wide.by(number).submit(*call)["change"] is not None:
+                return
+
+    left_out()
+    early, late = (wide.by(5).submit(HERE, "Join", P, "node05", "Org5MSP", 1) for _ in range(2))
+    wide.agreed(early, 4, 1)
+    assert wide.agreed(late, 1, 2, 3)["change"] is not None
+    left_out()
+    assert wide.by(3).code(*wide.agreement(early)) == "CHANGE_STALE"
+
+
+def test_changes_of_other_nodes_and_other_kinds_leave_an_ask_open(wide):
+    wide.register(version="2.0.0")
+    early = wide.by(4).submit(HERE, "UpdateImage", P, 1, "2.0.0")
+    assert (
+        wide.agreed(wide.by(1).submit(HERE, "ChangeTopology", P, 2, {"kind": "ring"}), 2, 3, 4, 5)["change"]
+        == 0
+    )
+    wide.by(5).submit(HERE, "Leave", P, "node05", 0)
+    assert wide.agreed(early, 1, 2)["change"] == 2
+
+
 # Ends
 
 
@@ -290,6 +390,7 @@ def test_h10_a_silent_node_is_left_out_by_a_majority_and_the_others_go_on(consor
         consortium.players[node].share()
     waiting = consortium.players["node01"]
     assert waiting.complete_code(waiting.result(slots=())) == "RESULT_SLOT"
+    seen(consortium, consortium.admin1, consortium.admin2)
     first, second = leave_out(consortium, consortium.admin1, consortium.scientist2)
     _, name, announced = consortium.events[-1]
     said = json.loads(announced)
@@ -311,6 +412,7 @@ def test_h10_a_silent_node_is_left_out_by_a_majority_and_the_others_go_on(consor
 
 
 def test_h10_nobody_is_left_out_before_the_agreed_time(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     early = consortium.time + DAY - timedelta(minutes=1)
     for vote in leave_out(consortium, consortium.admin1, consortium.admin2, time=early):
         assert (vote["vote"]["counts"], vote["voted"], vote["change"]) == (False, [], None)
@@ -320,6 +422,7 @@ def test_h10_nobody_is_left_out_before_the_agreed_time(consortium):
 
 
 def test_h10_one_members_clock_leaves_nobody_out(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     (vote,) = leave_out(consortium, consortium.admin1, time=later(consortium, 100 * DAY))
     assert (vote["vote"]["counts"], vote["change"]) == (True, None)
     (honest,) = leave_out(consortium, consortium.admin2, time=consortium.time)
@@ -347,6 +450,8 @@ def test_h10_a_node_that_joined_late_is_silent_since_it_joined_and_not_since_the
     for member in (consortium.admin2, consortium.admin3):
         joined = consortium.agree(member, ask)
     assert joined["change"] == 0
+    about = (HERE, "LeaveOut", P, "node06", "silent")
+    seen(consortium, consortium.admin2, consortium.admin3, call=about)
     at = consortium.time
     early = at + DAY - timedelta(minutes=1)
     for vote in leave_out(consortium, consortium.admin2, consortium.admin3, node="node06", time=early):
@@ -369,6 +474,7 @@ def test_h10_a_node_that_comes_back_is_silent_since_then(consortium):
 
 def test_h10_a_silent_organisation_loses_its_say_with_its_nodes(consortium):
     call = (HERE, "LeaveOutOrganisation", P, "Org3MSP", "gone")
+    seen(consortium, consortium.admin1, consortium.admin2, call=call)
     time = later(consortium)
     consortium.admin1.submit(*call, time=time)
     assert consortium.admin2.submit(*call, time=time)["change"] == 0
@@ -391,6 +497,7 @@ def test_h10_a_vanished_coordinator_without_nodes_is_left_out_too():
 
 
 def test_h10_who_was_left_out_comes_back_by_consent_of_a_majority(consortium):
+    seen(consortium, consortium.admin1, consortium.admin2)
     leave_out(consortium, consortium.admin1, consortium.admin2)
     ask = consortium.scientist3.submit(HERE, "Join", P, "node05", "Org3MSP", 1)
     assert (ask["change"], ask["needed"]) == (None, 3)
@@ -406,6 +513,7 @@ def test_h10_the_last_node_is_not_left_out(consortium):
     for node in ("node01", "node03"):
         consortium.players[node].open(0)
     call = (HERE, "LeaveOut", P, "node05", "silent")
+    seen(consortium, consortium.admin1, consortium.admin2)
     consortium.admin1.submit(*call, time=later(consortium))
     assert consortium.admin2.code(*call, time=later(consortium)) == "NODE_LAST"
 
@@ -438,6 +546,7 @@ def test_h10_an_organisation_one_of_whose_nodes_was_there_lately_is_not_silent()
     nodes = {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP", "node06": "Org3MSP"}
     once = {"steps": changed("steps", 0, "iterations", 1)["steps"]}
     federation = Federation(THREE | once | {"nodes": nodes, "topology": {"kind": "disconnected"}})
+    seen(federation, federation.admin1, federation.admin2, call=(HERE, "LeaveOut", P, "node06", "silent"))
     federation.time += DAY
     player = federation.players["node05"]
     player.open(0)

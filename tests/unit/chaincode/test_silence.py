@@ -35,6 +35,13 @@ def left_out(federation, node="node05"):
     return [vote(member, node)["change"] for member in (federation.admin1, federation.admin2)][-1]
 
 
+def seen(federation, *calls):
+    """Have two of three vote at once: from there on each counts by its own clock."""
+    for call in calls or [(HERE, "LeaveOut", P, "node05", "nothing comes")]:
+        for member in (federation.admin1, federation.admin2):
+            assert member.submit(*call)["vote"]["counts"] is False
+
+
 def share(federation, *nodes):
     for node in nodes:
         federation.players[node].open(0)
@@ -64,6 +71,7 @@ def open_again(player):
 @pytest.mark.parametrize("sign", [refuse, open_and_fail])
 def test_h10_signs_of_life_once_a_period_gain_a_node_that_never_shares_nothing(consortium, sign):
     share(consortium, "node01", "node03")
+    seen(consortium)
     consortium.time += DAY - HOUR
     sign(consortium.players["node05"])
     consortium.time += 2 * HOUR
@@ -72,6 +80,7 @@ def test_h10_signs_of_life_once_a_period_gain_a_node_that_never_shares_nothing(c
 
 @pytest.mark.parametrize("sign", [refuse, open_and_fail, open_again])
 def test_h10_a_sign_of_life_between_the_votes_voids_none_that_counts(consortium, sign):
+    seen(consortium)
     consortium.time += DAY + HOUR
     first = vote(consortium.admin1)
     assert (first["voted"], first["change"]) == (["Org1MSP"], None)
@@ -111,8 +120,9 @@ def test_h10_who_first_shared_is_told_without_the_trees(consortium):
 
 def test_h10_the_share_makes_an_earlier_vote_void(consortium):
     share(consortium, "node01", "node03")
+    seen(consortium)
     consortium.time += DAY + HOUR
-    vote(consortium.admin1)
+    assert vote(consortium.admin1)["vote"]["counts"] is True
     share(consortium, "node05")
     second = vote(consortium.admin2)
     assert (second["vote"]["counts"], second["voted"], second["change"]) == (False, [], None)
@@ -200,6 +210,7 @@ def test_h10_an_organisation_with_one_node_that_waits_and_one_that_owes_is_silen
     nodes = THREE["nodes"] | {"node06": "Org3MSP"}
     federation = Federation(THREE | {"nodes": nodes})
     share(federation, "node01", "node03", "node05")
+    seen(federation, ORGANISATION)
     federation.time += DAY + HOUR
     changes = [member.submit(*ORGANISATION)["change"] for member in (federation.admin1, federation.admin2)]
     assert changes == [None, 0]
@@ -248,3 +259,47 @@ def test_h10_a_start_that_claims_a_time_to_come_hides_nobodys_share():
     shared = [first_share(federation, node) for node in federation.players]
     assert late["counts"] is False
     assert late["last"]["tx"] in [by["tx"] for by in shared]
+
+
+def test_h10_a_start_that_claims_an_old_time_makes_nobody_silent():
+    """One member starts the process, and shall not have all others silent from the beginning by its clock."""
+    federation = Federation(THREE, started=False)
+    for member in (federation.admin1, federation.admin2, federation.admin3):
+        member.submit(HERE, "Accept", P)
+    agreed = federation.time
+    federation.time += 5 * DAY
+    federation.admin1.submit(HERE, "Start", P, time=agreed)
+    assert left_out(federation) is None
+    federation.time += DAY
+    assert left_out(federation) == 0
+
+
+def test_h10_an_agreement_to_a_join_that_claims_an_old_time_makes_no_node_silent():
+    """Also where the organisation of the node asked days before the last of the others agreed."""
+    federation = Federation(THREE)
+    federation.play(0)
+    ask = federation.admin3.submit(HERE, "Join", P, "node06", "Org3MSP", 2)
+    asked = federation.time
+    federation.time += 5 * DAY
+    for member in (federation.admin1, federation.admin2):
+        joined = federation.agree(member, ask, time=asked)
+    assert joined["change"] == 0
+    assert left_out(federation, "node06") is None
+    federation.time += DAY
+    assert left_out(federation, "node06") == 1
+
+
+def test_h10_who_comes_back_by_its_own_word_is_silent_since_it_says():
+    federation = Federation(THREE)
+    federation.admin3.submit(HERE, "Leave", P, "node05", 0)
+    federation.admin3.submit(HERE, "Join", P, "node05", "Org3MSP", 1)
+    federation.time += DAY + HOUR
+    assert left_out(federation) == 2
+
+
+def test_h10_who_has_completed_an_iteration_since_the_start_is_silent_since_then():
+    """It is its own claim: voters need not have voted before."""
+    federation = Federation(THREE)
+    federation.play(0)
+    federation.time += DAY + HOUR
+    assert left_out(federation) == 0

@@ -7,7 +7,8 @@ from support.memory import blocks
 from support.memory.composite import EVALUATE, FAIR, GOOD, PREPARE, Composite, composite, schema_output
 from support.memory.scenario import NODES
 
-from chaincode.execution_record import result_rules
+from chaincode.execution_record import contract as execution
+from chaincode.execution_record import result_rules, traces
 from chaincode.orchestration import absence
 from chaincode.orchestration import steps as orchestration_steps
 from executor.audit.bundle import parse_anchor
@@ -77,6 +78,26 @@ def test_outputs_that_do_not_keep_to_their_kind_are_found(federation, monkeypatc
     }
 
 
+def test_h17_an_evaluation_on_other_data_than_was_learned_from_is_found(federation, monkeypatch):
+    federation.prepare()
+    federation.learn()
+    monkeypatch.setattr(execution, "check_data", lambda *said: None)
+    player = federation.players["node01"]
+    player.data = Digest.of(b"other rows")
+    federation.act("node01", EVALUATE, METRICS)
+    ((claim, what),) = wrong(federation)
+    assert (claim, "rows were held out of data" in what) == ("task inputs", True)
+
+
+def test_h17_a_head_that_forgets_the_data_that_was_learned_from_is_found(federation, monkeypatch):
+    """Else the chaincode would take any data for the evaluation."""
+    federation.prepare()
+    monkeypatch.setattr(traces, "data_after", lambda *said: None)
+    federation.play(1, ["node01", "node03"])
+    leaves = {("results", f"{place(1, node)} leaves the node somewhere else") for node in TWO}
+    assert wrong(federation) == leaves
+
+
 def test_an_evaluation_that_changed_the_ensemble_is_found(federation, monkeypatch):
     federation.prepare()
     federation.learn()
@@ -84,7 +105,7 @@ def test_an_evaluation_that_changed_the_ensemble_is_found(federation, monkeypatc
     def lenient(ctx, task, result, context, head):
         before = result_rules.find_ensemble(ctx, task, head)
         kept = {id_: before[id_] for id_ in result.ensemble}
-        return result_rules.CheckedResult({}, kept, ())
+        return result_rules.CheckedResult({}, kept, (), head)
 
     monkeypatch.setattr(result_rules, "_check_unchanged", lenient)
     player = federation.players["node01"]

@@ -184,9 +184,10 @@ def test_h9_a_grant_without_one_who_did_the_last_iteration_is_found(monkeypatch)
     for node in ("node01", "node03", "node05"):
         made.players[node].open(0)
         made.players[node].complete()
-    made.time += timedelta(days=2)
-    for member in (made.admin1, made.admin2):
-        member.submit("orchestration", "LeaveOutOrganisation", P, "Org3MSP", "gone")
+    for days in (0, 2):
+        made.time += timedelta(days=days)
+        for member in (made.admin1, made.admin2):
+            member.submit("orchestration", "LeaveOutOrganisation", P, "Org3MSP", "gone")
     made.publish_all("node01", "node03", "node05")
     made.admin1.submit("orchestration", "Complete", P)
     asked = made.admin1.submit(MODEL, "RequestRevocation", P, "node01", "Org2MSP", "to have it alone")
@@ -194,3 +195,51 @@ def test_h9_a_grant_without_one_who_did_the_last_iteration_is_found(monkeypatch)
     assert decided["request"]["decision"]["granted"] is True
     place = f"{P}~node01~Org1MSP~0000000000"
     assert ("requests", f"request~{place} was decided otherwise than by the votes on it") in wrong(made)
+
+
+def stale_grant(federation, monkeypatch):
+    """Have a spare request granted after its asker was granted access and lost it again."""
+    spare = ask(federation)
+    used = federation.admin3.submit(MODEL, "Request", P, "node01", "to compare", DIGESTS[6])
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit(MODEL, "Decide", P, "node01", "Org3MSP", 1, used["digest"], True)
+    taken = federation.admin1.submit(MODEL, "RequestRevocation", P, "node01", "Org3MSP", "over")
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit(MODEL, "Decide", P, "node01", "Org1MSP", 0, taken["digest"], True)
+    assert wrong(federation) == []
+    monkeypatch.setattr(AccessRequest, "check_current", lambda *said: None)
+    for caller in (federation.admin1, federation.admin2):
+        vote(federation, caller, spare)
+    monkeypatch.undo()
+
+
+def test_c4_votes_on_a_request_after_another_decision_are_found(federation, monkeypatch):
+    stale_grant(federation, monkeypatch)
+    over = [f"decision~{PLACE}~{name} is about a request that was over" for name in ("Org1MSP", "Org2MSP")]
+    assert wrong(federation) == [("requests", what) for what in over]
+
+
+def test_c4_votes_on_a_request_whose_time_is_over_are_found(federation, monkeypatch):
+    until = (federation.time + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    asked = federation.admin3.submit(MODEL, "Request", P, "node01", "to compare", DIGESTS[6], until)
+    federation.time += timedelta(days=2)
+    monkeypatch.setattr(AccessRequest, "check_current", lambda *said: None)
+    vote(federation, federation.admin1, asked["digest"])
+    monkeypatch.undo()
+    assert wrong(federation) == [("requests", f"decision~{PLACE}~Org1MSP is about a request that was over")]
+
+
+def test_c4_a_request_that_names_another_decision_than_the_last_is_found(federation, monkeypatch):
+    """Else a spare request could be made to last, by naming the decision that is to come."""
+    monkeypatch.setattr(requests.AccessRecord, "last_decision", lambda *said: "ab" * 32)
+    ask(federation)
+    monkeypatch.undo()
+    assert wrong(federation) == [("requests", f"request~{PLACE} is not on the terms of its process")]
+
+
+def test_a_refusal_holds_and_is_kept_with_the_access(federation):
+    digest = ask(federation)
+    refused = vote(federation, federation.admin1, digest, agrees=False)
+    assert refused["request"]["decision"]["granted"] is False
+    assert federation.auditor1.evaluate(MODEL, "Access", P, "node01")["change"]["action"] == "refuse"
+    assert wrong(federation) == []

@@ -7,17 +7,19 @@ from datetime import timedelta
 import pytest
 from support.memory import blocks
 from support.memory.federation import Federation
+from support.memory.forgery import rewritten
 from support.memory.scenario import changed
 
 from chaincode.orchestration import absence, changes, contract
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
+from protocol.ledger.changes import AskRecord
 from protocol.ledger.common import Provenance
 from protocol.ledger.silence import Silence
 
 P, HERE = "fraud-2026", "orchestration"
-LONG = timedelta(days=1, hours=1)
+LONG, SOON = timedelta(days=1, hours=1), timedelta(hours=1)
 THREE = changed("organisations", ["Org1MSP", "Org2MSP", "Org3MSP"]) | {
     "nodes": {"node01": "Org1MSP", "node03": "Org2MSP", "node05": "Org3MSP"},
     "topology": {"kind": "full"},
@@ -49,8 +51,8 @@ def leave_out(consortium, *members, after=LONG):
 
 
 def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
-    leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
-    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2)
+    leave_out(consortium, consortium.admin1, consortium.scientist2, after=SOON)
+    *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2, after=LONG + SOON)
     assert last["change"] == 0
     for member in (consortium.admin1, consortium.admin2):
         member.submit(HERE, "Abort", P, "nobody is left")
@@ -67,7 +69,8 @@ def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome
     silent = consortium.players["node05"]
     silent.open(0)
     silent.member.submit("execution-record", "Fail", P, "node05", 0, "OOM", "too much")
-    (early,) = leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    (early,) = leave_out(consortium, consortium.admin1, after=LONG + SOON)
     consortium.time += LONG
     silent.open(0)
     silent.share()
@@ -82,8 +85,9 @@ def test_h10_votes_after_signs_of_life_and_after_shares_hold(consortium, outcome
 def test_h10_a_sign_of_life_that_was_counted_is_found(consortium, outcome, monkeypatch):
     """What a member's altered chaincode would do to stay: let an opening begin the silence anew."""
     honest, player = absence._vote, consortium.players["node05"]
+    consortium.play(0)
     consortium.time += LONG
-    opened = Provenance.from_dict(player.open(0)["opened"])
+    opened = Provenance.from_dict(player.open(1)["opened"])
     monkeypatch.setattr(absence, "_vote", lambda ctx, acts, *said: honest(ctx, [opened], *said))
     leave_out(consortium, consortium.admin1, after=timedelta(hours=1))
     wrong, _ = outcome()
@@ -125,7 +129,8 @@ def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcom
     def others(*said):
         return {name: replace(found, seen=seen[-1]) for name, found in read(*said).items()}
 
-    leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    leave_out(consortium, consortium.admin1, after=LONG + SOON)
     consortium.time += LONG
     for player in consortium.players.values():
         player.open(0)
@@ -142,7 +147,8 @@ def test_h10_a_vote_that_became_void_and_was_counted_is_found(consortium, outcom
 
 def test_h10_one_vote_where_two_are_needed_is_found(consortium, outcome, monkeypatch):
     monkeypatch.setattr(absence, "majority_of", lambda members: 1)
-    (last,) = leave_out(consortium, consortium.admin1)
+    leave_out(consortium, consortium.admin1, after=SOON)
+    (last,) = leave_out(consortium, consortium.admin1, after=LONG + SOON)
     assert last["change"] == 0
     wrong, _ = outcome()
     assert wrong == [("quorums", f"change~{P}~0000000000 holds with 1 agreements, and 2 are needed")]
@@ -189,6 +195,16 @@ def test_h10_a_share_whose_claimed_time_was_believed_is_found(consortium, outcom
     assert "counts since" in wrong[0][1]
 
 
+def test_h10_a_start_whose_claimed_time_was_believed_is_found(consortium, outcome, monkeypatch):
+    """Altered chaincode counts from what the organisation that started the process claims."""
+    monkeypatch.setattr(Silence, "waited", lambda *said: False)
+    leave_out(consortium, consortium.admin1)
+    monkeypatch.undo()
+    wrong, _ = outcome()
+    assert [claim for claim, _ in wrong] == ["silence"]
+    assert "counts since" in wrong[0][1]
+
+
 def test_c6_a_leave_from_what_was_completed_on_is_found(consortium, outcome, monkeypatch):
     consortium.play(0)
     monkeypatch.setattr(changes, "check_onset", lambda *said: None)
@@ -212,3 +228,31 @@ def test_h8_a_running_process_that_one_member_aborted_is_found(consortium, outco
     consortium.admin1.submit(HERE, "Abort", P, "spite")
     wrong, _ = outcome()
     assert wrong == [("quorums", f"process~{P} was aborted by 1 votes, and 2 are needed")]
+
+
+def overtaken(consortium, monkeypatch):
+    """Let an agreement to an image that was asked for before another replace it."""
+    for version in ("2.0.0", "3.0.0"):
+        consortium.register(version=version)
+    early, later = (
+        consortium.admin1.submit(HERE, "UpdateImage", P, 1, version) for version in ("2.0.0", "3.0.0")
+    )
+    assert consortium.agree(consortium.admin2, later)["change"] == 0
+    monkeypatch.setattr(AskRecord, "overtaken_by", lambda *said: None)
+    assert consortium.agree(consortium.admin3, early)["change"] == 1
+    monkeypatch.undo()
+
+
+def test_h7_a_late_agreement_that_replaces_a_later_image_is_found(consortium, outcome, monkeypatch):
+    overtaken(consortium, monkeypatch)
+    found, _ = outcome()
+    assert found == [
+        ("agreements", f"change~{P}~0000000001 was asked for before change 0, which decided otherwise")
+    ]
+
+
+def test_h7_an_ask_that_claims_to_be_later_than_it_is_is_found(consortium, outcome):
+    ask = consortium.admin1.endorse(HERE, "ChangeTopology", P, 1, {"kind": "ring"})
+    assert consortium.commit([rewritten(ask, "ask", {"after": 7})]) == ["VALID"]
+    found, _ = outcome()
+    assert ("agreements", f"ask~{P}~Org1MSP~0000000000 says that it was asked at another time") in found

@@ -21,10 +21,13 @@ from executor.cli import main
 from executor.launch.account import Account
 from executor.ledger.chaincodes.proxies import Ledger
 from executor.model.content import fetch
+from executor.process.report import StepReport
 from learner import output as looks
 from learner import run as steps
 from learning import actions
 from learning.options import from_step
+from protocol.agreement.parameters import InitialModel
+from protocol.agreement.process import Specification
 from protocol.agreement.step import StepParameters
 from protocol.task.opening import TaskId
 from protocol.task.output import Figures, MetricsOutput
@@ -85,6 +88,17 @@ def test_a_launch_goes_through_all_steps_and_the_report_shows_what_came_of_them(
     text = report(host)
     assert "within the ranges agreed on" in text
     assert f"{float(found['federation']['recall']):.3f}" in text
+
+
+def test_h17_a_report_says_that_an_initial_model_may_have_learned_from_rows_held_out() -> None:
+    prepare, _, evaluate = Specification.from_dict(specification()).steps
+    began = InitialModel("before", "node02", SCHEMA.digest)
+    found = StepReport(evaluate, (), began)
+    assert "before/node02: nothing says whether it learned" in found.text()
+    assert found.to_dict()["doubt"] in found.text()
+    for other in (StepReport(prepare, (), began), StepReport(evaluate, ())):
+        assert "doubt" not in other.to_dict()
+        assert "nothing says" not in other.text()
 
 
 def test_a_report_shows_rows_of_one_class_as_such(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
