@@ -50,7 +50,7 @@ _LARGE = replace(
 )
 # As large as a ranking takes: 2,047 internal nodes are 66 trees of 32 leaves, some 28 kB. The less a model is
 # held back, the surer it is of the frauds of its own address, and in the mean the sure ones are heard.
-# On normal rows of others none has a mean above 0.044 (windows one to three).
+# Of all rows of windows one to three, none has a mean above 0.044 on normal rows of another node.
 _LARGEST = replace(
     _LARGE,
     n_max=20,
