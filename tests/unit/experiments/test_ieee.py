@@ -10,13 +10,17 @@ from experiments.alerts import REVIEW, cost_of_none, daily_alerts, measure_alert
 from experiments.drift import COLUMNS, DriftCase, DriftEngine
 from experiments.ieee import IeeeResult, cases, measured, pieces, run_ieee
 from experiments.ieee_choice import Candidate, Choice, choice_grid, choice_json, run_choice
-from experiments.ieee_settings import BOOSTED, CHOSEN, FOREST, LARGE_LATEST, SETTINGS, Setting
+from experiments.ieee_settings import BOOSTED, CHOSEN, FOREST, LARGE_LATEST, LARGEST, SETTINGS, Setting
 from experiments.kept import Kept
 from experiments.transactions import Transactions
 from experiments.windows import DAY, AlertTest, WindowedSplit, windowed
 from learning.fit_options import FitOptions
+from learning.kernel import MAX_INTERNAL
 from learning.parameters import Parameters
-from learning.robust import HomeCheck
+from learning.reach import OwnFit
+from learning.robust import HOME_CHECK, HomeCheck
+from learning.rows import Rows
+from protocol.trees.boosted import Boosted
 
 SMALL = Parameters(
     n_new=1, n_share=1, fit=FitOptions("balanced", max_depth=2), home_check=HomeCheck(0.5, 0.2, of_own=None)
@@ -102,10 +106,32 @@ def test_nothing_is_forgotten_where_the_setting_says_so() -> None:
         for name, setting in named.items():
             made = 20 * 4 * setting.parameters.n_new
             forgets = setting.parameters.n_max < made
-            assert forgets == (name in ("newest 200", "past rows", LARGE_LATEST)), (kind, name)
+            assert forgets == (name in ("newest 200", "past rows", LARGE_LATEST, LARGEST)), (kind, name)
             assert setting.past == ("past rows" in name)
     assert set(CHOSEN) == {FOREST, BOOSTED}
     assert all(name in SETTINGS[kind] for kind, name in CHOSEN.items())
+
+
+def test_no_setting_makes_models_that_a_ranking_would_refuse() -> None:
+    """They would be lost at each GET, and the federation would be every node alone."""
+    for named in SETTINGS.values():
+        assert all(setting.parameters.max_internal <= MAX_INTERNAL for setting in named.values())
+    fit = SETTINGS[BOOSTED][LARGEST].parameters.fit
+    assert fit.rounds * (fit.leaves - 1) <= SETTINGS[BOOSTED][LARGEST].parameters.max_internal
+
+
+def test_h16_a_model_that_alarms_a_quarter_of_all_normal_rows_is_refused() -> None:
+    """The loose check would let it in, if it but finds its share of the frauds."""
+    rows = Rows.of(np.arange(100, dtype=np.float32)[:, None], (np.arange(100) >= 80).astype(np.int8))
+    tree = {"feature": [0, -1, -1], "threshold": [59.5, 0, 0], "left": [1, -1, -1], "right": [2, -1, -1]}
+    hostile = Boosted.from_arrays(0.0, [{**tree, "value": [0.0, -20.0, 20.0]}])
+    reasons = {}
+    for name in (LARGE_LATEST, LARGEST):
+        parameters = SETTINGS[BOOSTED][name].parameters
+        assert parameters.home_check is not None
+        own = OwnFit("node00", 0, parameters.fit, parameters.limits(1))
+        reasons[name] = parameters.home_check.reasons_to_refuse([hostile], rows, parameters.threshold, own)
+    assert reasons == {LARGE_LATEST: [None], LARGEST: [HOME_CHECK]}
 
 
 def test_the_best_setting_is_that_of_the_highest_federation() -> None:
