@@ -157,7 +157,8 @@ def _defined(key: Key) -> str:
     """Name the chaincode that a key of the lifecycle defines; empty where it defines none."""
     if key.collection or not isinstance(key.name, str) or not key.name.startswith(_PREFIX):
         return ""
-    return key.name.split("/")[2]
+    words = key.name.split("/")
+    return words[2] if len(words) > 2 else ""
 
 
 def _described(name: str, definitions: Definitions) -> str:

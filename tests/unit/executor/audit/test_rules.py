@@ -51,6 +51,10 @@ class Channel:
         )
         field = m.lifecycle.StateData(Bytes=rules.SerializeToString()).SerializeToString()
         key = f"namespaces/fields/{name}/ValidationInfo"
+        self.write_lifecycle(key, field)
+
+    def write_lifecycle(self, key, field):
+        """Commit a key of the lifecycle's namespace."""
         part = m.kvrwset.KVRWSet()
         part.writes.add(key=key, value=field)
         made = m.rwset.TxReadWriteSet()
@@ -235,6 +239,16 @@ def test_h18_a_definition_that_one_organisation_alone_can_satisfy_is_told(channe
     assert "1 of 3 for chaincode model from block 2 on" in sentence(channel)
     changes = channel.verify().to_dict()["rules"]["changes"]
     assert changes[-1] == {"block": 2, "what": "chaincode model another definition, version 1"}
+
+
+@pytest.mark.parametrize(
+    "key", ["namespaces/", "namespaces/fields", "namespaces/fields/", "namespaces//", "other"]
+)
+def test_h20_a_key_of_the_lifecycle_that_defines_nothing_ends_no_audit(channel, key):
+    before = sentence(channel)
+    channel.write_lifecycle(key, b"anything")
+    assert channel.verify().verified
+    assert sentence(channel) == before
 
 
 def test_h18_a_key_that_one_organisation_alone_can_write_is_told(channel):
