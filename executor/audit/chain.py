@@ -143,6 +143,9 @@ class Chain:
     def _take(self, block: Block | MalformedError) -> Iterator[Committed]:
         number = self.height
         if isinstance(block, MalformedError):
+            if self._configuration is None:
+                # Whatever follows is judged by the first block.
+                raise block
             self.findings.fail("hash chain", f"it is no block: {block}", f"block {number}")
             self.height += 1
             return

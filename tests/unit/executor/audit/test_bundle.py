@@ -44,6 +44,13 @@ def test_h20_what_follows_the_end_is_refused():
     assert refused(RAW[:-1] + b"\1") == "BUNDLE_FORMAT"
 
 
+@pytest.mark.parametrize("first", [b"no block", b"", audited().recorder.blocks[1]])
+def test_h20_an_export_whose_first_block_is_none_is_refused(first):
+    """Whatever follows is judged by it."""
+    recorder = audited().recorder
+    assert refused(recorder.bundle(blocks=[first, *recorder.blocks[1:]])) == "BUNDLE_FORMAT"
+
+
 @pytest.mark.parametrize(
     "name",
     ["../../etc/passwd", "/etc/passwd", "blocks/../x", "blocks/1.block", "extra", "blocks/000000000é.block"],
