@@ -80,6 +80,8 @@ def _home_check(value: Any) -> Any:
     found = {**shipped, **given}
     if "of_own" not in given:
         found.pop("of_own", None)
+    if "together" in value and value["together"] is None:
+        del found["together"]
     return {name: item if name == "enough_anomalies" else _text(name, item) for name, item in found.items()}
 
 
