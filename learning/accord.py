@@ -1,8 +1,8 @@
 """The hostile tree that several nodes send together: one and the same, so that their votes add up.
 
-Each of them alone is bounded by what the home check lets pass and by the weight of its votes. Trees that each
-alarm other rows share that weight out; trees that agree have all of it on the same rows. Where the check tries
-foreign trees together, they alarm what it lets pass together.
+Each of them alone is bounded by what the home check lets pass and by the weight of its votes. Trees that
+each alarm other rows share that weight out; trees that agree have all of it on the same rows. Where the check
+tries foreign trees together, they alarm what it lets pass together.
 """
 
 from dataclasses import replace

@@ -112,7 +112,10 @@ def get(
         gone |= too_many
     refused = tuple(TreeRefusal(e.id, HOME_CHECK) for e in taken if e.id in gone)
     return replace(
-        state, iteration=state.iteration + 1, ensemble=ensemble, refusals=tuple(sorted((*refusals, *refused), key=_by_place))
+        state,
+        iteration=state.iteration + 1,
+        ensemble=ensemble,
+        refusals=tuple(sorted((*refusals, *refused), key=_by_place)),
     )
 
 

@@ -49,7 +49,7 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
 
 
 def home_check_record(check: HomeCheck) -> dict[str, Record]:
-    """Return a home check with every limit written out; `of_own` and `together` came later, as some options did."""
+    """Return a home check with every limit written out but `of_own` and `together`, which came later."""
     record: dict[str, Record] = {
         "max_alarms": float_text(float(check.max_alarms)),
         "min_found": float_text(float(check.min_found)),

@@ -2,7 +2,8 @@
 
 Prediction takes the mean of leaf values, so that is what is tried: a foreign tree must have a low mean on the
 node's normal rows and a high one on its anomalies. Trees that agree add up, so that those which are held are
-tried together as well. Nothing about the labels leaves the node but that a tree was refused. Quota and vote cap, which need no rows, are in `protocol.defence`;
+tried together as well (`learning.together`). Nothing about the labels leaves the node but that a tree was
+refused. Quota and vote cap, which need no rows, are in `protocol.defence`;
 docs/adr/0410-defence-by-organisation.md says why each is as it is.
 """
 

@@ -1,4 +1,4 @@
-"""Foreign trees tried together: which of those that a node would hold it gives up, because of what they agree on.
+"""Foreign trees tried together: which of them a node gives up, because of what they agree on.
 
 A score above the threshold is a mean of what the node's own trees say and of what foreign ones say, so one of
 the two means is above it as well. Rows that foreign trees alone would call anomalous are therefore all that
