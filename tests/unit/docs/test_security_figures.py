@@ -46,15 +46,16 @@ def test_what_hostile_members_cost_is_what_was_measured() -> None:
     lowest = min(float(row[6]) for row in ATTACKS if not row[0].startswith("eclipse"))
     assert f"The lowest recall of any node in any run is {lowest:.3f}" in SECURITY
     least = min(float(row[8]) for row in ATTACKS)
-    assert f"the lowest precision of any node in any run, surrounded ones among them, is {least:.3f}" in SECURITY
+    said = f"the lowest precision of any node in any run, surrounded ones among them, is {least:.3f}"
+    assert said in SECURITY
 
 
 def test_what_it_costs_to_be_surrounded_is_what_was_measured() -> None:
     rows = [row for row in ATTACKS if row[0].startswith("eclipse")]
     recall, precision = (max(0.0, *(-float(row[column]) for row in rows)) for column in (3, 5))
     assert (
-        f"Between two hostile neighbours a node has at most {recall:.3f} less recall and {precision:.3f} less "
-        f"precision than alone"
+        f"Between two hostile neighbours a node has at most {recall:.3f} less recall and {precision:.3f} "
+        f"less precision than alone"
     ) in SECURITY
 
 
