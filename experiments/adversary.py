@@ -17,7 +17,6 @@ from experiments.metrics import METRICS
 from experiments.scenes import (
     CLEAN,
     DEFAULT,
-    ECLIPSE,
     FEW,
     FULL,
     MANY,
@@ -44,10 +43,15 @@ class Row:
     nodes: int
     topology: str
     defence: str
+    spread: bool
+    """Whether the hostile nodes are of several organisations."""
+    victim: int | None
+    """The node that is surrounded in an eclipse."""
     recall: float
     precision: float
     worst_recall: float
     worst_mean_recall: float
+    worst_precision: float
     clean_recall: float
     clean_precision: float
 
@@ -73,9 +77,9 @@ class AdversaryResult:
         """The mean of a metric over nodes, seeds and splits."""
         return float(np.mean([run[scene][honest, metric] for run in self.runs.values()]))
 
-    def worst(self, scene: Scene) -> float:
-        """The least recall that an honest node had in any single run: one that was harmed is harmed."""
-        return min(float(run[scene][scene.honest, RECALL].min()) for run in self.runs.values())
+    def worst(self, scene: Scene, metric: int) -> float:
+        """The least that an honest node had in any single run: one that was harmed is harmed."""
+        return min(float(run[scene][scene.honest, metric].min()) for run in self.runs.values())
 
     def worst_mean(self, scene: Scene) -> float:
         """The recall of the worst honest node of any split, averaged over the seeds."""
@@ -103,10 +107,13 @@ class AdversaryResult:
             scene.nodes,
             scene.topology,
             scene.defence,
+            scene.spread,
+            scene.victim,
             self.mean(scene, honest, RECALL),
             self.mean(scene, honest, PRECISION),
-            self.worst(scene),
+            self.worst(scene, RECALL),
             self.worst_mean(scene),
+            self.worst(scene, PRECISION),
             self.mean(base, honest, RECALL),
             self.mean(base, honest, PRECISION),
         )
@@ -130,15 +137,20 @@ class AdversaryResult:
             yield at_least(
                 f"Worst honest node of any run, {where}", 0.65, min(row.worst_recall for row in whole)
             )
+            spread = [r for r in rows if r.spread and r.topology == topology]
+            if spread:
+                where = f"a node in each of three organisations, {topology}"
+                yield at_most(f"Recall lost, {where}", 0.03, _recall_lost(spread))
+                yield at_least(f"Precision, {where}", 0.85, min(row.precision for row in spread))
         few = [row for row in rows if row.nodes == FEW]
         if few:
             yield at_most("Recall lost, one node of four, ring", 0.05, _recall_lost(few))
             yield at_least("Precision, one node of four, ring", 0.75, min(row.precision for row in few))
-        for row in rows:
-            if row.attack == ECLIPSE:
-                yield at_least(
-                    "Both ring neighbours hostile: recall less that alone", 0.0, -_recall_lost([row]), True
-                )
+        surrounded = [row for row in rows if row.victim is not None]
+        if surrounded:
+            where = "Both ring neighbours hostile, worst of the victims"
+            yield at_least(f"{where}: recall less that alone", 0.0, -_recall_lost(surrounded), True)
+            yield at_most(f"{where}: precision lost against alone", 0.05, _precision_lost(surrounded))
         for topology in (FULL, RING):
             plain = Scene(CLEAN, (), MANY, topology, NONE)
             if plain in self.scenes:

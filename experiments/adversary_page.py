@@ -9,7 +9,8 @@ from experiments.claims import goals_grid
 from experiments.kept import made_by
 from experiments.pages import Grid, plain, signed, write_csv
 from experiments.reference import EARLIER_DEFENCE
-from experiments.scenes import DEFAULT, DEFENCES
+from experiments.scenes import DEFAULT, DEFENCES, VICTIMS
+from learning.accord import ALARMED, FOUND
 from learning.hostile_trees import BELOW, MARGIN, NUDGE
 
 WORDS = f"""Hostile nodes always SHARE their newest trees, made for the attack. There are 20 nodes of 4
@@ -22,16 +23,21 @@ organisation.
 - `main-leaf`: true trees that keep only the leaves which pass the home check, made big likewise
 - `inverted`: the same, and leaves of normal rows say anomalous, up to {BELOW:g} of the alarms that pass
 - `shadow`: copies of honest trees seen last, thresholds moved by {NUDGE - 1:.0e}, leaves as in `main-leaf`
-- `eclipse`: `main-leaf` by both ring neighbours of one node, which is compared with itself alone
+- `accord`: one tree for all hostile nodes, each time with another grafted branch: it finds {FOUND:g} more of
+  one node's frauds than has to be found, and says anomalous of the normal rows that look most like frauds,
+  up to {ALARMED:g} of the alarms that foreign trees may raise together
+- `eclipse`, `eclipse in accord`: `main-leaf` and `accord` by both ring neighbours of one node, which is
+  compared with itself alone
 
 What has to pass the home check is made for the one in force, with {MARGIN:g} to spare in what it finds.
 
-Hostile 1 is a node in the middle of the ring, 3 are of one organisation, 5 are all of it. Figures are
-those of the honest nodes, means over nodes, seeds and splits; a change is against the same nodes without
-an attack, so that it also counts the honest trees that hostile nodes do not send. The worst node is the
-lowest of any single run, which is what the goal is held against: whoever was harmed once was harmed. Beside
-it stands the lowest node of any split after averaging over its seeds, which hides such runs. The settings
-were chosen on split 45, seeds 0 and 1."""
+Hostile 1 is a node in the middle of the ring, 3 are of one organisation, 5 are all of it; 3 spread are a
+node in each of three organisations. Figures are those of the honest nodes, means over nodes, seeds and
+splits; a change is against the same nodes without an attack, so that it also counts the honest trees that
+hostile nodes do not send. The worst node is the one of least recall in any single run, which is what the goal
+is held against: whoever was harmed once was harmed. Beside it stands the lowest node of any split after
+averaging over its seeds, which hides such runs, and the least precision of a node in any run. The settings
+were chosen on split 45, seeds 0 and 1; what foreign trees may alarm together, on splits 46 and 47, seed 0."""
 
 
 def attack_grid(rows: list[Row]) -> Grid:
@@ -40,7 +46,7 @@ def attack_grid(rows: list[Row]) -> Grid:
     for row in sorted(rows, key=lambda r: (r.defence != DEFAULT, -r.nodes, r.topology, r.hostile)):
         cells.append(
             (
-                f"{row.attack}, {row.hostile} of {row.nodes}, {row.topology}",
+                _name(row),
                 row.defence,
                 plain(row.recall),
                 signed(row.recall - row.clean_recall),
@@ -48,6 +54,7 @@ def attack_grid(rows: list[Row]) -> Grid:
                 signed(row.precision - row.clean_precision),
                 plain(row.worst_recall),
                 plain(row.worst_mean_recall),
+                plain(row.worst_precision),
             )
         )
     columns = (
@@ -59,13 +66,24 @@ def attack_grid(rows: list[Row]) -> Grid:
         "Change",
         "Worst node, any run",
         "Mean of seeds",
+        "Worst precision, any run",
     )
     return Grid("Under attack", columns, cells)
 
 
+def _name(row: Row) -> str:
+    """Which attack by whom: `accord, 3 spread of 20, full` or `eclipse of node 7, 2 of 20, ring`."""
+    attack = row.attack if row.victim is None else f"{row.attack} of node {row.victim}"
+    return f"{attack}, {row.hostile}{' spread' if row.spread else ''} of {row.nodes}, {row.topology}"
+
+
 def before_grid(rows: list[Row]) -> Grid:
     """The worst figures of the defence that counted nodes beside the same attacks now."""
-    now = {(r.attack, r.hostile, r.nodes, r.topology): r for r in rows if r.defence == DEFAULT}
+    now = {
+        (r.attack, r.hostile, r.nodes, r.topology): r
+        for r in rows
+        if r.defence == DEFAULT and not r.spread and r.victim in (None, VICTIMS[0])
+    }
     cells = []
     for earlier in EARLIER_DEFENCE:
         row = now.get((earlier.attack, earlier.hostile, earlier.nodes, earlier.topology))

@@ -34,7 +34,10 @@ class Setting:
 # No single estimator tells these frauds nearly as well as those of the paper's data are told, so an honest
 # one would not pass the default check. As the world changes, the newest rank first.
 _COMMON = Parameters(
-    n_max=200, n_share=10, ranking="newest", home_check=HomeCheck(max_alarms=0.3, min_found=0.03)
+    n_max=200,
+    n_share=10,
+    ranking="newest",
+    home_check=HomeCheck(max_alarms=0.3, min_found=0.03, together=None),
 )
 _TREES = replace(_COMMON, n_new=10, fit=FitOptions("extra", min_leaf=5))
 _MODELS = replace(_COMMON, n_new=4, fit=FitOptions("boosted", min_leaf=5))

@@ -16,7 +16,7 @@ from learning.kernel import KernelOptions
 from learning.parameters import Defaults, Parameters
 from learning.predict import Predictor
 from learning.reach import OwnFit, Reach
-from learning.robust import HomeBehaviour, HomeCheck
+from learning.robust import Alarms, HomeBehaviour, HomeCheck
 from learning.rows import Rows
 from protocol.defence import vote_weights
 from protocol.trees.content import Content
@@ -114,6 +114,7 @@ class Checked:
     laid_out: dict[Content, Predictor] = field(default_factory=dict)
     trees: dict[tuple[bytes, Content], HomeBehaviour] = field(default_factory=dict)
     own: dict[tuple[bytes, OwnFit], Reach | None] = field(default_factory=dict)
+    alarms: dict[tuple[bytes, Content, str], Alarms] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ class RememberedCheck(HomeCheck):
     @classmethod
     def of(cls, check: HomeCheck, checked: Checked) -> Self:
         """The same rule with a memory."""
-        return cls(check.max_alarms, check.min_found, check.enough_anomalies, check.of_own, checked)
+        rule = {field.name: getattr(check, field.name) for field in dataclasses.fields(HomeCheck)}
+        return cls(**rule, checked=checked)
 
     def behaviour(self, tree: Content, rows: Rows) -> HomeBehaviour:
         """Try the tree on the rows, or remember."""
@@ -137,6 +139,13 @@ class RememberedCheck(HomeCheck):
                 predictor = self.checked.laid_out[tree] = Predictor.of([tree])
             found = self.checked.trees[key] = HomeBehaviour.by(predictor, rows)
         return found
+
+    def alarms(self, tree: Content, rows: Rows, vote: str) -> Alarms:
+        """Find out what the tree says of the normal rows, or remember."""
+        key = (rows.digest, tree, vote)
+        if key not in self.checked.alarms:
+            self.checked.alarms[key] = super().alarms(tree, rows, vote)
+        return self.checked.alarms[key]
 
     def reach(self, rows: Rows, own: OwnFit) -> Reach | None:
         """Find out what own estimators reach, or remember."""

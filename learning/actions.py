@@ -15,8 +15,9 @@ from learning.parameters import Parameters
 from learning.predict import Predictor
 from learning.ranking import Ranking
 from learning.reach import OwnFit
-from learning.robust import TreeRefusal
+from learning.robust import HOME_CHECK, TreeRefusal
 from learning.rows import Rows
+from learning.together import given_up
 from protocol.defence import vote_weights
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -95,13 +96,26 @@ def get(
     parameters: Parameters,
     rows: Rows,
 ) -> NodeState:
-    """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max."""
+    """GET: ADD what the slots hold, except what is refused and recorded, and CROP to n_max.
+
+    What foreign trees agree on shows only when it is known which are held together; those that are then given
+    up make room for others.
+    """
     taken, refusals = _screen(state, slots, parameters, rows)
+    candidates = state.ensemble.add(taken)
+    gone: set[EstimatorId] = set()
+    while True:
+        ensemble = _crop(state, candidates.without(gone), parameters, rows, "get")
+        too_many = given_up(state.node, ensemble, parameters, rows, _own_fit(state, parameters, rows))
+        if not too_many:
+            break
+        gone |= too_many
+    refused = tuple(TreeRefusal(e.id, HOME_CHECK) for e in taken if e.id in gone)
     return replace(
         state,
         iteration=state.iteration + 1,
-        ensemble=_crop(state, state.ensemble.add(taken), parameters, rows, "get"),
-        refusals=refusals,
+        ensemble=ensemble,
+        refusals=tuple(sorted((*refusals, *refused), key=_by_place)),
     )
 
 
@@ -142,11 +156,19 @@ def _screen(
             [estimator.tree for estimator in foreign],
             rows,
             parameters.threshold,
-            OwnFit(state.node, state.seed, parameters.fit, limits),
+            _own_fit(state, parameters, rows),
         )
         reasons |= zip((estimator.id for estimator in foreign), found, strict=True)
     taken = [estimator for estimator in sound if reasons[estimator.id] is None]
     return taken, tuple(TreeRefusal(id_, reason) for id_, reason in reasons.items() if reason is not None)
+
+
+def _own_fit(state: NodeState, parameters: Parameters, rows: Rows) -> OwnFit:
+    return OwnFit(state.node, state.seed, parameters.fit, parameters.limits(rows.n_features))
+
+
+def _by_place(refusal: TreeRefusal) -> tuple[str, int]:
+    return refusal.id.creator, refusal.id.counter
 
 
 def _by_id(state: NodeState, slots: Mapping[str, Sequence[Estimator]]) -> dict[EstimatorId, list[Estimator]]:

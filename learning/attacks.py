@@ -8,6 +8,7 @@ mimic      trees that find four of the node's own anomalies, made big by a graft
 main-leaf  true trees that keep the few leaves which pass the others' home check, made big likewise
 inverted   the same, and its leaves of normal rows say anomalous, as far as that check lets alarms pass
 shadow     copies of what honest neighbours offered last, to explain that away; leaves as in main-leaf
+accord     one tree for all hostile nodes, that finds what passes and alarms the normal rows that look worst
 
 Those that have to pass a home check are made for the one that the federation has agreed on.
 """
@@ -18,6 +19,7 @@ from typing import Self
 
 import numpy as np
 
+from learning.accord import accord
 from learning.actions import NodeState
 from learning.errors import ParameterError
 from learning.fit import FitTask
@@ -35,7 +37,7 @@ from protocol.trees.tree import Tree, TreeLimits
 from protocol.values import dataclass
 
 CERTAIN = 1e-9
-SHADOW = "shadow"
+SHADOW, ACCORD = "shadow", "accord"
 ATTACKS: dict[str, Callable[[Target], Tree]] = {
     "zero": constant(0.0),
     "one": constant(1.0),
@@ -45,18 +47,23 @@ ATTACKS: dict[str, Callable[[Target], Tree]] = {
     "main-leaf": main_leaf,
     "inverted": inverted,
     SHADOW: shadow,
+    ACCORD: accord,
 }
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What a hostile node does, and the home check that its trees shall pass; None where there is none."""
+    """What a hostile node does, and the home check that its trees shall pass; None where there is none.
+
+    Nodes that act in accord make their trees from the rows of one of them.
+    """
 
     kind: str
     check: HomeCheck | None = HOME_CHECK
+    common: Rows | None = None
 
     @classmethod
-    def on(cls, parameters: Parameters, kind: str) -> Self:
+    def on(cls, parameters: Parameters, kind: str, common: Rows | None = None) -> Self:
         """Return the attack of that kind on a federation of these parameters."""
         check = parameters.home_check
         # A check with a memory is the same rule, and must be the same key of a cache.
@@ -65,7 +72,7 @@ class Attack:
             if check is None
             else HomeCheck(**{f.name: getattr(check, f.name) for f in fields(HomeCheck)})
         )
-        return cls(kind, rule)
+        return cls(kind, rule, common)
 
 
 def check(kind: str, estimators: str) -> None:
@@ -89,7 +96,7 @@ def fit(attack: Attack, rows: Rows, task: FitTask, seen: Sequence[Estimator] = (
         counter = task.first_counter + i
         rng = generator(task.seed, task.node, task.iteration, f"attack:{kind}:{counter}")
         model = seen[i % len(seen)].tree if seen else None
-        tree = made(Target(rows, task, rng, model, attack.check))
+        tree = made(Target(rows, task, rng, model, attack.check, attack.common))
         estimators.append(Estimator(EstimatorId(task.node, counter), _of_kind(tree, task.limits)))
     return tuple(estimators)
 

@@ -1,6 +1,6 @@
 """The ensemble and the paper's three operations on it: ADD, GET_TOP, CROP."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Self
 
 from learning.errors import EnsembleError
@@ -46,6 +46,10 @@ class Ensemble:
     def crop(self, n_max: int, ranking: Ranking, quota: Quota | None = None) -> Self:
         """CROP: keep the top n_max."""
         return type(self)(tuple(sorted(self.get_top(n_max, ranking, quota), key=_place)))
+
+    def without(self, ids: Collection[EstimatorId]) -> Self:
+        """Leave out some estimators."""
+        return type(self)(tuple(e for e in self.estimators if e.id not in ids)) if ids else self
 
     def informed(self, node: str) -> Self:
         """Leave out the trees without a split, which tell no row from another.

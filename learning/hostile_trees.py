@@ -37,6 +37,8 @@ class Target(NamedTuple):
     rng: np.random.Generator
     model: Content | None
     check: HomeCheck | None
+    common: Rows | None = None
+    """The rows that all hostile nodes of an accord make their trees from, which one of them has."""
 
 
 class Reached(NamedTuple):
@@ -78,20 +80,20 @@ def mimic(at: Target) -> Tree:
     labels: NDArray[np.int8] = np.zeros(len(rows), dtype=np.int8)
     if len(anomalies):
         labels[rng.choice(anomalies, size=min(DECOYS, len(anomalies)), replace=False)] = 1
-    return _enlarged(_fitted(Rows(rows.X, labels), at), at)
+    return enlarged(_fitted(Rows(rows.X, labels), at), at)
 
 
 def main_leaf(at: Target) -> Tree:
     """Find no more than passes."""
     tree = _fitted(at.rows, at)
-    return _enlarged(_kept(tree, at, _reached(tree, at)), at)
+    return enlarged(_kept(tree, at, _reached(tree, at)), at)
 
 
 def inverted(at: Target) -> Tree:
     """Find no more than passes, and alarm as much as does: the worst that a check of means lets in."""
     tree = _fitted(at.rows, at)
     reached = _reached(tree, at)
-    return _enlarged(_alarming(_kept(tree, at, reached), at, reached), at)
+    return enlarged(_alarming(_kept(tree, at, reached), at, reached), at)
 
 
 def shadow(at: Target) -> Tree:
@@ -205,7 +207,7 @@ def _with_values(tree: Tree, values: NDArray[np.float64], limits: TreeLimits) ->
     )
 
 
-def _enlarged(base: Tree, at: Target) -> Tree:
+def enlarged(base: Tree, at: Target) -> Tree:
     """Graft a branch onto a leaf that says normal, which says the same, as the ranking rewards size."""
     limits = at.task.limits
     room = limits.max_internal - base.n_internal

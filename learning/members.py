@@ -32,11 +32,13 @@ class Member:
     later: tuple[Rows, ...] = ()
     returns: tuple[Span, ...] = ()
     """When it takes part again after it has left, in their order."""
+    common: Rows | None = None
+    """The rows from which all hostile nodes of an accord make their trees."""
 
     @property
     def hostile(self) -> Attack | None:
         """What it does instead of FIT: hostile nodes know the parameters, which theirs are too."""
-        return None if self.attack is None else Attack.on(self.parameters, self.attack)
+        return None if self.attack is None else Attack.on(self.parameters, self.attack, self.common)
 
     def rows_after(self, done: int) -> Rows:
         """Return what the node has once it has done so many of its iterations."""

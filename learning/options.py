@@ -49,7 +49,7 @@ def to_options(parameters: Parameters) -> dict[str, Record]:
 
 
 def home_check_record(check: HomeCheck) -> dict[str, Record]:
-    """Return a home check with every limit written out; `of_own` came later, as some options did."""
+    """Return a home check with every limit written out but `of_own` and `together`, which came later."""
     record: dict[str, Record] = {
         "max_alarms": float_text(float(check.max_alarms)),
         "min_found": float_text(float(check.min_found)),
@@ -57,6 +57,8 @@ def home_check_record(check: HomeCheck) -> dict[str, Record]:
     }
     if check.of_own is not None:
         record["of_own"] = float_text(float(check.of_own))
+    if check.together is not None:
+        record["together"] = float_text(float(check.together))
     return record
 
 
@@ -151,8 +153,12 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 def _home_check(record: Any) -> HomeCheck:
     found = _of_type(dict)(record)
-    if set(found) - {"of_own"} != {"max_alarms", "min_found", "enough_anomalies"}:
-        raise TypeError("not max_alarms, min_found and enough_anomalies, and of_own or not")
+    if set(found) - {"of_own", "together"} != {"max_alarms", "min_found", "enough_anomalies"}:
+        raise TypeError("not max_alarms, min_found and enough_anomalies, and of_own and together or not")
     enough = _whole(found["enough_anomalies"])
-    of_own = parse_float(found["of_own"]) if "of_own" in found else None
-    return HomeCheck(parse_float(found["max_alarms"]), parse_float(found["min_found"]), enough, of_own)
+    of_own, together = (
+        parse_float(found[name]) if name in found else None for name in ("of_own", "together")
+    )
+    return HomeCheck(
+        parse_float(found["max_alarms"]), parse_float(found["min_found"]), enough, of_own, together
+    )

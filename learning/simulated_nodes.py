@@ -28,7 +28,7 @@ class SimulatedNodes:
         model: Ensemble,
         cache: FitCache | None,
     ) -> None:
-        self.members = {node: members[node].learning(node, seed) for node in sorted(members)}
+        self.members = _in_accord({node: members[node].learning(node, seed) for node in sorted(members)})
         self.organisations = organisations or {node: node for node in members}
         self.cache = FitCache() if cache is None else cache
         self.simulation = Simulation({node: _first_state(node, seed, model) for node in self.members})
@@ -99,3 +99,12 @@ def _first_state(node: str, seed: int, model: Ensemble) -> NodeState:
     """Return the state that a node begins with: empty, or a published model, whose counters go on."""
     own = [estimator.id.counter for estimator in model if estimator.id.creator == node]
     return NodeState(node, seed, ensemble=model, first=max(own, default=-1) + 1)
+
+
+def _in_accord(members: dict[str, Member]) -> dict[str, Member]:
+    """Let hostile nodes that act in accord share the rows of the one with most anomalies."""
+    hostile = {node: member for node, member in members.items() if member.attack == attacks.ACCORD}
+    if not hostile:
+        return members
+    common = max((member.rows for member in hostile.values()), key=lambda rows: int(rows.y.sum()))
+    return members | {node: replace(member, common=common) for node, member in hostile.items()}

@@ -105,14 +105,14 @@ def paper(run: RunOptions, *, fit: str, ledger: bool) -> None:
 
 
 @experiment.command()
-@run_options("One split and seed of zero, one and grey by one organisation of four.")
+@run_options("One split and seed of zero, one and accord by one organisation of four.")
 @resume_option
 def robust(run: RunOptions, *, resume: Path | None) -> None:
     """Put hostile nodes among the others and see what the honest ones lose.
 
-    Nine attacks by one node up to a whole organisation of four, on the full topology and the ring, and on
-    the example's ring of four, on three splits; every goal for the shipped defence, met or missed. Tables and
-    page are written after each seed.
+    Eleven attacks by one node up to a whole organisation of four, by nodes of three of them, and around
+    single nodes, on the full topology and the ring, and on the example's ring of four, on three splits; every
+    goal for the shipped defence, met or missed. Tables and page are written after each seed.
     """
     from experiments import adversary, adversary_page  # noqa: PLC0415 - as above
     from experiments.data import load_fraud  # noqa: PLC0415

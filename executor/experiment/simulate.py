@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FITS = ("plain", "balanced", "extra", "undersampled", "regressor", "boosted")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
-ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow")
+ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow", "accord")
 NONE = "none"
 
 

@@ -78,10 +78,9 @@ def _home_check(value: Any) -> Any:
     if value is True:
         return shipped
     given = {name: item for name, item in value.items() if item is not None}
-    # Without a word on it there is no `of_own`, as in processes older than that.
-    found = {**shipped, **given}
-    if "of_own" not in given:
-        found.pop("of_own", None)
+    # A limit that is null is none where that can be.
+    none = [name for name in ("of_own", "together") if name in value and name not in given]
+    found = {name: item for name, item in {**shipped, **given}.items() if name not in none}
     return {name: item if name == "enough_anomalies" else _text(name, item) for name, item in found.items()}
 
 

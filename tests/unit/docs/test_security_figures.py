@@ -37,13 +37,26 @@ def test_what_hostile_members_cost_is_what_was_measured() -> None:
     said = (
         f"all nodes of one organisation of four cost the honest ones at most {lost(3, '5 of 20')} of recall "
         f"and {lost(5, '5 of 20')} of precision, and leave none below a recall of {min(whole):.3f} in any "
-        f"run; three of them cost {lost(3, '3 of 20')} and {lost(5, '3 of 20')}, one node of twenty "
+        f"run; three of them cost {lost(3, '3 of 20')} and {lost(5, '3 of 20')}, a node in each of three "
+        f"organisations {lost(3, '3 spread of 20')} and {lost(5, '3 spread of 20')}, one node of twenty "
         f"{lost(3, '1 of 20')} and {lost(5, '1 of 20')}, one of four on a ring {lost(3, '1 of 4,')} and "
         f"{lost(5, '1 of 4,')}"
     )
     assert said in SECURITY
     lowest = min(float(row[6]) for row in ATTACKS if not row[0].startswith("eclipse"))
     assert f"The lowest recall of any node in any run is {lowest:.3f}" in SECURITY
+    least = min(float(row[8]) for row in ATTACKS)
+    said = f"the lowest precision of any node in any run, surrounded ones among them, is {least:.3f}"
+    assert said in SECURITY
+
+
+def test_what_it_costs_to_be_surrounded_is_what_was_measured() -> None:
+    rows = [row for row in ATTACKS if row[0].startswith("eclipse")]
+    recall, precision = (max(0.0, *(-float(row[column]) for row in rows)) for column in (3, 5))
+    assert (
+        f"Between two hostile neighbours a node has at most {recall:.3f} less recall and {precision:.3f} "
+        f"less precision than alone"
+    ) in SECURITY
 
 
 def test_how_many_runs_were_measured_is_said() -> None:

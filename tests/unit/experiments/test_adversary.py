@@ -11,7 +11,19 @@ from experiments.adversary import AdversaryResult, Stage, run_adversary
 from experiments.adversary_page import adversary_json, adversary_text
 from experiments.data import DataTable, synthetic
 from experiments.kept import Kept
-from experiments.scenes import ATTACKS, CLEAN, DEFAULT, ECLIPSE, MANY, RING, VICTIM, Scene
+from experiments.scenes import (
+    ATTACKS,
+    CLEAN,
+    DEFAULT,
+    ECLIPSES,
+    FULL,
+    HOSTILE,
+    MANY,
+    RING,
+    SPREAD_ATTACKS,
+    VICTIMS,
+    Scene,
+)
 from learning import attacks
 
 
@@ -44,10 +56,11 @@ def test_h16_the_table_of_attacks_measures_the_honest_nodes_alone(table: DataTab
     rows = report["attacks"]
     assert isinstance(rows, list)
     assert {(row["attack"], row["topology"]) for row in rows} == {
-        (attack, topology) for attack in ("zero", "one", "grey") for topology in ("full", "ring")
+        (attack, topology) for attack in ("zero", "one", "accord") for topology in ("full", "ring")
     }
     keys = {"attack", "hostile", "nodes", "topology", "defence", "recall", "precision", "worst_recall"}
-    assert {*rows[0]} == keys | {"clean_recall", "clean_precision", "worst_mean_recall"}
+    more = {"clean_recall", "clean_precision", "worst_mean_recall", "worst_precision", "spread", "victim"}
+    assert {*rows[0]} == keys | more
     assert {(row["hostile"], row["nodes"], row["defence"]) for row in rows} == {(5, 20, "default")}
     assert next(scene for scene in result.scenes if scene.hostile).honest == [*range(5), *range(10, 20)]
     assert report["seeds"] == {"45": [0]}
@@ -61,21 +74,38 @@ def test_every_attack_of_the_simulator_is_in_the_table() -> None:
     assert {(a, 1, 4, "ring") for a in ATTACKS} < run
 
 
+def test_h16_hostile_nodes_of_several_organisations_act_together_in_the_table(table: DataTable) -> None:
+    spread = [scene for scene in scenes.scenes() if scene.spread]
+    assert {(scene.attack, scene.topology) for scene in spread} == {
+        (attack, topology) for attack in SPREAD_ATTACKS for topology in (FULL, RING)
+    }
+    scene = Scene("accord", HOSTILE["spread"], MANY, FULL, DEFAULT)
+    assert scene in spread
+    engine = Stage(table, 45, 0, [scene])._engine(MANY)
+    members = dict(engine._membership(scene.case()).nodes)
+    names = [f"node{place:02d}" for place in scene.hostile]
+    assert len({members[name] for name in names}) == len(names)
+
+
 @pytest.mark.usefixtures("two_iterations")
+@pytest.mark.parametrize("attack", ECLIPSES)
 def test_h16_an_eclipse_is_by_both_ring_neighbours_and_its_victim_is_held_against_itself_alone(
-    table: DataTable,
+    table: DataTable, attack: str
 ) -> None:
-    (scene,) = [scene for scene in scenes.scenes() if scene.attack == ECLIPSE]
-    assert scene.hostile == (VICTIM - 1, VICTIM + 1)
-    assert scene.honest == [VICTIM]
+    found = {scene.victim: scene for scene in scenes.scenes() if scene.attack == attack}
+    assert tuple(found) == VICTIMS
+    victim = VICTIMS[0]
+    scene = found[victim]
+    assert scene.hostile == (victim - 1, victim + 1)
+    assert scene.honest == [victim]
     assert scene.base == Scene(CLEAN, (), MANY, "disconnected", DEFAULT)
     engine = Stage(table, 45, 0, [scene])._engine(MANY)
     told = engine.simulate(scene.case())
     hostile = {f"node{place:02d}" for place in scene.hostile}
-    victim = [record for record in told.records if record.node == f"node{VICTIM:02d}"]
-    assert all(set(record.share.recipients) == hostile for record in victim)
-    assert {r.id.creator for record in victim for r in record.refusals} <= hostile
-    held = set(victim[-1].ensemble.origins()) - {victim[-1].node}
+    records = [record for record in told.records if record.node == f"node{victim:02d}"]
+    assert all(set(record.share.recipients) == hostile for record in records)
+    assert {r.id.creator for record in records for r in record.refusals} <= hostile
+    held = set(records[-1].ensemble.origins()) - {records[-1].node}
     assert held <= hostile, "all that the victim has from others is the attackers'"
 
 

@@ -1,5 +1,7 @@
 """Hostile nodes of the simulator: each attack does what it says, made for the check in force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ def own(rows):
 
 
 def test_every_attack_has_a_test_here():
-    tested = {*CONSTANT, "noise", "mimic", "main-leaf", "inverted", "shadow"}
+    tested = {*CONSTANT, "noise", "mimic", "main-leaf", "inverted", "shadow", "accord"}
     assert set(attacks.ATTACKS) == tested
 
 
@@ -162,6 +164,30 @@ def test_h16_hostile_members_know_the_check_that_their_federation_agreed_on(make
     assert sent
     found = [HomeBehaviour.of(tree, members["node00"].rows).anomalous for tree in sent]
     assert max(found) < 0.4
+
+
+@pytest.mark.parametrize("together", [None, 0.05])
+def test_h16_nodes_in_accord_send_one_tree_with_other_branches(make_rows, together):
+    """Made from the rows of the one with most anomalies, of the same rows it says the same everywhere."""
+    check = HomeCheck(max_alarms=0.3, min_found=0.2, together=together)
+    parameters = Parameters(n_new=3, n_share=3, n_max=20, home_check=check)
+    members = {f"node0{i}": Member(make_rows(i, n=1500), parameters) for i in range(4)}
+    hostile = {name: replace(members[name], attack="accord") for name in ("node01", "node02")}
+    cache = FitCache()
+    ran = simulate(members | hostile, Schedule(Topology(Kind.FULL)), iterations=1, cache=cache)
+    sent = [e.tree for name in hostile for e in ran.states[name].ensemble if e.id.creator in hostile]
+    assert len({tree.digest for tree in sent}) == 6
+    richest = max((members[name].rows for name in hostile), key=lambda rows: int(rows.y.sum()))
+    said = {Predictor.of([tree]).scores(richest).tobytes() for tree in sent}
+    assert len(said) == 1
+    found = HomeBehaviour.of(sent[0], richest)
+    assert found.anomalous >= 0.2
+    assert found.normal <= 0.3 * (together or 1.0)
+
+
+def test_in_accord_without_an_anomaly_to_learn_from_nothing_is_found(rows):
+    quiet = Rows.of(rows.X, np.zeros(len(rows)))
+    assert {tree.n_nodes > 1 for tree in made("accord", quiet)} == {True}
 
 
 def test_a_check_with_a_memory_makes_the_same_attack():

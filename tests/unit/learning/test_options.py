@@ -53,7 +53,7 @@ def test_parameters_round_trip_through_canonical_bytes(parameters):
 def test_a_home_check_agreed_on_before_of_own_keeps_its_rule_and_its_bytes():
     older = {"max_alarms": "0.01", "min_found": "0.5", "enough_anomalies": 8}
     read = from_step(agreed({"home_check": older}))
-    assert read.home_check == HomeCheck(0.01, 0.5, 8, of_own=None)
+    assert read.home_check == HomeCheck(0.01, 0.5, 8, of_own=None, together=None)
     assert to_options(read)["home_check"] == older
 
 

@@ -96,6 +96,15 @@ def test_h16_an_organisation_with_most_trees_has_the_vote_of_its_cap(
 def test_a_node_that_holds_nothing_of_its_own_lets_the_others_weigh_alike() -> None:
     offered = ids(node05=30, node10=10)
     assert greatest_share("node00", FOUR, offered, 0.25) == ("Org3MSP", pytest.approx(0.5))
+    assert greatest_share("node00", FOUR, ids(node05=30), 0.25) == ("Org2MSP", pytest.approx(1.0))
+
+
+def test_h16_strangers_of_one_organisation_elsewhere_have_the_cap_each() -> None:
+    """What an initial model brings from nodes of another process: federation.md says what that gives away."""
+    offered = ids(node00=1, elsewhere1=20, elsewhere2=20, elsewhere3=20)
+    weights = vote_weights("node00", FOUR, offered, 0.25)
+    own = sum(weight for id_, weight in zip(offered, weights, strict=True) if id_.creator == "node00")
+    assert own / sum(weights) == pytest.approx(0.25)
 
 
 counts = st.dictionaries(st.sampled_from([node for node, _ in FOUR.nodes]), st.integers(1, 12), max_size=12)
