@@ -13,18 +13,9 @@ SECTIONS = dict(re.findall(r"<!-- (\S+): begin -->\n(.*?)<!-- \1: end -->", PAGE
 HEADS = ("goal", "ratio", "figure")
 LEAST = 3
 """How many letters or signs a text with gaps must have besides them: without any it would fit every name."""
-OLD = {
-    "learning": "measured before some rows had their names of today; remove this once it is measured again"
-}
 
 
-@pytest.mark.parametrize(
-    "section",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=OLD[name])] if name in OLD else [])
-        for name in SECTIONS
-    ],
-)
+@pytest.mark.parametrize("section", SECTIONS)
 def test_every_row_has_a_name_that_its_benchmark_can_print(section: str) -> None:
     known = re.compile("|".join(names_in(BENCH / f"{section}.py")))
     assert [row for row in rows_of(SECTIONS[section]) if not known.fullmatch(row)] == []
