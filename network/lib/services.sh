@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # The files of settings that up.sh writes: the network's own, compose's, and one for each peer and orderer.
 
+LEAST_PING_INTERVAL=2s
+
 # write_network_settings IMAGES CHAINCODE_IMAGE: what load_network, the executor and the next up.sh read. IMAGES says
 # whether the images are official or built.
 write_network_settings() {
@@ -57,6 +59,8 @@ own_volumes() {
 # A simulation that waits for a chaincode service to register holds the state against commits, so the wait is short: a
 # service that vanished without a word would otherwise stop the peer for five minutes. With bft a peer hears from every
 # orderer how far the chain is, and takes its blocks from another where its own falls behind by five seconds and not thirty.
+# A peer's Gateway asks other peers and orderers every ten seconds whether they are there; no setting changes that. By default
+# they take more than once a minute for an attack, and cut the connection while it carries a transaction.
 write_peer_environment() { # ORG
   local org=$1 target
   target=$(org_dir "$org")/peer/service.env
@@ -74,6 +78,7 @@ CORE_PEER_TLS_ENABLED=true
 CORE_PEER_TLS_CERT_FILE=/etc/attestree/tls/server.crt
 CORE_PEER_TLS_KEY_FILE=/etc/attestree/tls/server.key
 CORE_PEER_TLS_ROOTCERT_FILE=/etc/attestree/tls/ca.crt
+CORE_PEER_KEEPALIVE_MININTERVAL=$LEAST_PING_INTERVAL
 CORE_PEER_GOSSIP_BOOTSTRAP=peer.$org:7051
 CORE_PEER_GOSSIP_ENDPOINT=peer.$org:7051
 CORE_PEER_GOSSIP_EXTERNALENDPOINT=peer.$org:7051
@@ -105,6 +110,7 @@ ORDERER_GENERAL_LISTENPORT=7050
 ORDERER_GENERAL_LOCALMSPID=$(msp_id "$(owner_of "$1")")
 ORDERER_GENERAL_LOCALMSPDIR=/etc/attestree/msp
 ORDERER_GENERAL_BOOTSTRAPMETHOD=none
+ORDERER_GENERAL_KEEPALIVE_SERVERMININTERVAL=$LEAST_PING_INTERVAL
 ORDERER_GENERAL_TLS_ENABLED=true
 ORDERER_GENERAL_TLS_CERTIFICATE=/etc/attestree/tls/server.crt
 ORDERER_GENERAL_TLS_PRIVATEKEY=/etc/attestree/tls/server.key
