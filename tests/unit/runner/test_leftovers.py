@@ -48,7 +48,7 @@ def test_a_process_of_a_dead_run_is_ended_by_its_mark() -> None:
             assert process.stdout is not None
             process.stdout.readline()
         assert (left.pid, "python") in [(pid, name[:6]) for pid, name in leftovers.end_processes(mark)]
-        assert left.wait(30) < 0
+        assert left.wait(60) < 0
         assert other.poll() is None
     finally:
         for process in (left, other):
