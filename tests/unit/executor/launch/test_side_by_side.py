@@ -65,10 +65,7 @@ def test_a_node_that_waits_for_its_neighbour_and_keeps_its_place_would_wait_for_
         asked.set()
         yield
 
-    wait = SideBySide.wait_for_end
     monkeypatch.setattr(Places, "lent", kept)
-    # Only the wait for the neighbour is short: a busy machine may need longer to learn.
-    monkeypatch.setattr(SideBySide, "wait_for_end", lambda container, _: wait(container, SECONDS))
     ran = host.launch("--all-local", "--tasks", 1, "--timeout", 2, "--json", *host.data)
     assert asked.is_set()
     codes = [(report["error"] or {}).get("code") for report in json.loads(ran.stdout)["nodes"]]
