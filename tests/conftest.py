@@ -96,6 +96,10 @@ class Results:
                     id=item.nodeid, when="collected", alone=item.get_closest_marker("alone") is not None
                 )
 
+    def pytest_sessionfinish(self) -> None:
+        """Say that it came to its end: otherwise nobody would miss the tests that were still to come."""
+        self._write(when="end")
+
     def pytest_unconfigure(self) -> None:
         self._file.close()
 

@@ -206,7 +206,7 @@ def test_a_watch_verifies_a_live_channel_and_is_stopped_by_a_signal(
             assert last["failures"] == []
         watch.send_signal(signal.SIGINT)
         end = json.loads(watch.stdout.readlines()[-1])
-        assert watch.wait(60) == 0
+        assert watch.wait(150) == 0
     assert (end["stopped"], end["height"] >= height) == (True, True)
     ran = here("audit", "verify", str(file), "--from", str(kept))
     assert (ran.code, ran.answer["error"]["code"]) == (14, "CHECKPOINT_AHEAD")

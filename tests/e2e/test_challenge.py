@@ -144,7 +144,7 @@ def test_rows_and_container_of_a_replay_that_was_killed_are_removed_by_the_next(
 ) -> None:
     network = Network.load()
     folder = network.state / "replay-killed"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "rows").write_text("private")
     labels = labels_of(network, folder) | {SANDBOX: "-"}
     docker_client.api.create_container(str(learner_id), labels=labels)

@@ -226,7 +226,7 @@ def test_events_are_the_gateways(hfc: HfcTransport, gateway: GatewayTransport) -
     with ThreadPoolExecutor(1) as pool:
         rest = pool.submit(list, stream)
         stream.close()
-        assert rest.result(timeout=60) is not None
+        assert rest.result(timeout=150) is not None
 
 
 def test_waiting_through_hfc_is_woken_by_an_event(
@@ -430,7 +430,7 @@ def test_worker_without_a_request_ends_with_an_error(hfc: HfcTransport) -> None:
 
 def worker_python(*arguments: str, said: str) -> subprocess.CompletedProcess[str]:
     command = [str(hfc_python()), "-I", "-B", *arguments]
-    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=150, check=False)
 
 
 def test_unknown_organisation_and_identity_are_usage_errors(live: Network) -> None:

@@ -169,7 +169,7 @@ def test_b10_a_task_never_finished_expires_and_its_key_is_worthless(
         codes.append(ran.error["code"])
         return codes[-1] != "TASK_BUSY"
 
-    until(60, "the task expires", takes_over)
+    until(150, "the task expires", takes_over)
     assert codes[0] == "TASK_BUSY" or len(codes) == 1
     history = ledger().execution.history("task", [process, "node01", "0"])
     states = [entry.value.state for entry in history][::-1]
@@ -279,7 +279,7 @@ def test_a_watcher_stops_at_a_signal_that_its_parent_ignored(learner: str, rows:
         assert watching.stdout is not None
         assert json.loads(watching.stdout.readline())["event"] == "Snapshot"
         watching.send_signal(signal.SIGINT)
-        _, err = watching.communicate(timeout=60)
+        _, err = watching.communicate(timeout=150)
     assert watching.returncode == 1
     assert "Traceback" not in err
 
@@ -294,6 +294,6 @@ def waiting_for_a_neighbour(process: str, rows: Path) -> Iterator[subprocess.Pop
 
 
 def stopped(launching: "subprocess.Popen[str]") -> None:
-    out, err = launching.communicate(timeout=120)
+    out, err = launching.communicate(timeout=150)
     assert launching.returncode == 1, out + err
     assert json.loads(out)["nodes"][0]["error"]["code"] == "INTERRUPTED"

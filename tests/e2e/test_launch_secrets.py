@@ -105,21 +105,18 @@ def of_tests(folder: Path) -> bool:
     """Whether pytest keeps its tests' own folders there, or another run of the test command all of its."""
     own = Path(tempfile.gettempdir())
     elsewhere = re.match(r"attestree(-\w+)?-test\.", folder.name) is not None and folder != own
-    # Its --basetemp, as tests/runner names it.
-    of_pytest = folder.parent == own and folder.name in (
-        "e2e",
-        "e2e-alone",
-        "t",
-    )
+    # What it has as --basetemp, and its unit tests, which may go on beside: as tests/runner names them.
+    named = re.fullmatch(r"e2e|e2e-alone|t\d+|unit(-\d+-of-\d+)?", folder.name) is not None
+    of_pytest = folder.parent == own and named
     return elsewhere or of_pytest or folder.name.startswith("pytest-of-")
 
 
 def written_since(root: Path, since: float) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
         # Other tests write there by the gigabyte, and this one's rows are looked at by their own path. What
-        # somebody has mounted there is elsewhere.
+        # somebody has mounted there is elsewhere. A folder may go while it is looked at.
         inner = [Path(folder, name) for name in folders]
-        folders[:] = [path.name for path in inner if not of_tests(path) and not path.is_mount()]
+        folders[:] = [path.name for path in inner if not of_tests(path) and not os.path.ismount(path)]
         for name in names:
             path = Path(folder, name)
             try:

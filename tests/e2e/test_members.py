@@ -80,7 +80,7 @@ def asking(process: str) -> Iterator[list[str]]:
     thread = threading.Thread(target=ask)
     thread.start()
     try:
-        until(60, "a first ask is sent", lambda: sent)
+        until(150, "a first ask is sent", lambda: sent)
         yield sent
     finally:
         stop.set()
@@ -91,7 +91,7 @@ def test_h3_h4_a_stream_of_alternating_asks_invalidates_nobodys_results(version:
     process, players = started(version)
     with asking(process) as sent:
         shared(players)
-        until(60, "more asks are sent meanwhile", lambda: len(sent) > 2)
+        until(150, "more asks are sent meanwhile", lambda: len(sent) > 2)
     for player in players:
         player.complete()
     assert auditor1.evaluate(HERE, "Changes", process)["items"] == []
@@ -165,7 +165,7 @@ def test_h7_h10_a_retired_image_and_a_silent_node_do_not_end_a_process(version: 
                 member.submit(HERE, "LeaveOut", process, silent.node, "no sign of life")
         return bool(auditor1.evaluate(HERE, "Changes", process)["items"])
 
-    until(60, f"{silent.node} is left out", left_out)
+    until(150, f"{silent.node} is left out", left_out)
     (change,) = auditor1.evaluate(HERE, "Changes", process)["items"]
     assert (change["kind"], sorted(change["agreed"])) == ("leave-out", ["Org1MSP", "Org2MSP"])
     for player in (first, second):
@@ -217,7 +217,7 @@ def test_h10_a_node_that_shows_signs_of_life_and_never_shares_is_left_out(versio
 
     # Whoever has shared waits for it, and is not silent.
     assert scientist2.code(HERE, "LeaveOut", process, first.node, "x") == "NODE_WAITING"
-    until(120, f"{stalling.node} is left out", left_out)
+    until(150, f"{stalling.node} is left out", left_out)
     for player in (first, second):
         player.complete()
 

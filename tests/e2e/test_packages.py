@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.network import PROJECT, ROOT, done, run
+from support.network import PROJECT, ROOT, done, free_ports, run
 from support.notes import deploy, host_address, make_certificates, package
 from support.wheels import BARE, example, install, play, serving
 
@@ -42,9 +42,16 @@ class Notes:
 
 
 @pytest.fixture(scope="module")
-def notes(pythons: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
+def port() -> Iterator[str]:
+    """A port that nobody else takes before the example listens, not even for an outgoing connection."""
+    with free_ports() as prefix:
+        yield f"{prefix}999"
+
+
+@pytest.fixture(scope="module")
+def notes(pythons: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, port: str) -> Iterator[Notes]:
     network, folder = Network.load(), tmp_path_factory.mktemp("notes")
-    name, address = f"notes-{secrets.token_hex(4)}", host_address(network)
+    name, address = f"notes-{secrets.token_hex(4)}", f"{host_address(network)}:{port}"
     make_certificates(folder, address)
     # Label and version name the network's own image, or `executor doctor` would find fault with the channel.
     image = done("docker", "image", "inspect", "-f", "{{.Id}}", network.chaincode_image).strip()
@@ -137,7 +144,7 @@ def test_the_command_of_the_whole_wheel_finds_the_network(wheels: dict[str, Path
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=150,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

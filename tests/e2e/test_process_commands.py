@@ -172,7 +172,7 @@ def test_watch_shows_what_happens_and_ends_with_the_process(proposed: tuple[str,
         for organisation in ("org1", "org2"):
             done("process", "abort", process, "--reason", "the test is over", organisation=organisation)
         *events, last = [json.loads(line) for line in watching.stdout]
-        assert watching.wait(60) == 1
+        assert watching.wait(150) == 1
     assert [event["event"] for event in events] == [
         *["ProcessAccepted"] * 4,
         "ProcessStarted",
@@ -196,7 +196,7 @@ def test_a_watch_that_is_interrupted_leaves_at_once(running: str) -> None:
         assert watching.stdout is not None
         assert '"Snapshot"' in watching.stdout.readline()
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(60) != 0
+        assert watching.wait(150) != 0
 
 
 def test_an_aborted_process_takes_nothing_more(proposed: tuple[str, str]) -> None:

@@ -117,7 +117,7 @@ def test_a_service_works_through_a_process_that_is_accepted_later_and_leaves_not
         ledger(ORGANISATION, "data-scientist").orchestration.abort(other, "its image is another")
         service.send_signal(signal.SIGTERM)
         last = heard(service, lambda line: line["event"] == "service.stopped")
-        assert (service.wait(60), last[-1]["organisation"]) == (0, ORGANISATION)
+        assert (service.wait(150), last[-1]["organisation"]) == (0, ORGANISATION)
     for node in NODES:
         assert containers_of(docker_client, process, node, ORGANISATION) == []
         assert not NodeStore(state, ORGANISATION, process, node).has_remains

@@ -18,7 +18,7 @@ from .rates import Rates, Turn
 from .run import say
 from .selection import E2E, Selection, select
 from .shards import files_of, shuffled_shards
-from .surroundings import ROOT, RefusedError
+from .surroundings import MARK, PROJECT, ROOT, RefusedError
 
 USAGE = """usage: scripts/flaky [N] [--load | --no-load] [OPTION]... [PATH]...
 
@@ -144,7 +144,7 @@ class Hunt:
         except RefusedError as error:
             self.problem = str(error)
         self.work.stop()
-        leftovers.end_processes(self.environment[surroundings.MARK])
+        leftovers.end_processes(self.environment[MARK])
         if isinstance(self.partner, Partner):
             self.rates.join(self.partner.raw)
             self.problem = self.problem or self.partner.problem
@@ -160,12 +160,10 @@ class Hunt:
     def _network(self) -> Iterator[None]:
         """Bring up the network once, if any turn needs it, and remove it at the end."""
         if not any(turn.target.startswith(E2E) for turn in self.turns):
-            self.work.environment[surroundings.MARK] = self.environment[surroundings.MARK] = (
-                self.logs.parent.name
-            )
             yield
             return
         with surroundings.one_at_a_time():
+            own, self.environment[MARK] = self.environment[MARK], PROJECT
             if not self.keep:
                 leftovers.remove(self.environment)
             try:
@@ -177,6 +175,8 @@ class Hunt:
                 if not self.keep:
                     self.work.run(plan.down(), in_any_case=True)
                     leftovers.remove(self.environment)
+                leftovers.end_processes(PROJECT)
+                self.environment[MARK] = own
 
     def _take(self, turn: Turn) -> None:
         say(f"{turn.command}    # run {turn.number + 1}")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,9 +56,11 @@ class Work:
     """Runs jobs and keeps what came of them."""
 
     def __init__(self, environment: Mapping[str, str], logs: Path, say: Callable[[str], None]) -> None:
-        self.environment = dict(environment)
+        self.environment = environment
         self.logs = logs
         self.ended: list[Ended] = []
+        self.troubles: list[str] = []
+        """Why a lane ended early otherwise than by a job that failed: what it had left never ran."""
         self._say = say
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
@@ -65,13 +68,21 @@ class Work:
 
     def side_by_side(self, *lanes: Iterable[Job]) -> None:
         """Run lanes at the same time and return when all have ended."""
-        threads = [threading.Thread(target=self.lane, args=(lane,), daemon=True) for lane in lanes]
+        threads = [threading.Thread(target=self._guarded, args=(lane,), daemon=True) for lane in lanes]
         for thread in threads:
             thread.start()
         for thread in threads:
             # With a limit, so that a signal is handled at once and not when the thread ends.
             while thread.is_alive():
                 thread.join(0.5)
+
+    def _guarded(self, jobs: Iterable[Job]) -> None:
+        """Run a lane in a thread of its own, where an exception would end it and nobody would hear of it."""
+        try:
+            self.lane(jobs)
+        except Exception as error:
+            self.troubles.append(f"{type(error).__name__}: {error}")
+            self._say(traceback.format_exc().rstrip())
 
     def lane(self, jobs: Iterable[Job]) -> bool:
         """Run jobs one after another; return False if a needed one failed."""

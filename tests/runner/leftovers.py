@@ -44,7 +44,7 @@ def remove(environment: Mapping[str, str]) -> list[str]:
         if not is_ours(path.name.removesuffix(".lock")):
             continue
         if path.suffix == ".lock":
-            path.unlink()
+            path.unlink(missing_ok=True)
         else:
             found.append(f"folder {path.relative_to(ROOT)}")
             shutil.rmtree(path)

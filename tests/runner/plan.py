@@ -7,7 +7,7 @@ from pathlib import Path
 from .jobs import Job
 from .selection import Selection
 from .shards import shards
-from .surroundings import CONSENSUS, ROOT, cache
+from .surroundings import CONSENSUS, ROOT, RefusedError, cache
 
 BIN = ".venv/bin"
 E2E_WORKERS = "4"
@@ -140,6 +140,8 @@ def groups(selection: Selection, environment: dict[str, str], folder: Path) -> l
     )
     if ran.returncode == 5:
         return []
+    if ran.returncode < 0:
+        raise RefusedError(f"the search for tests was ended by signal {-ran.returncode}")
     collected = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     alone = {line["alone"] for line in collected if line["when"] == "collected"}
     # What cannot even be collected is for the run to report.

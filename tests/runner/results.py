@@ -34,6 +34,13 @@ class Group:
     name: str
     tests: dict[str, Test] = field(default_factory=dict)
     closing: str = ""
+    ended: bool = False
+    """Whether pytest came to its end: a program that a test runs may have ended it, and well."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it ran and nothing failed."""
+        return self.ended and not self.count("failed", "unfinished")
 
     def count(self, *outcomes: str) -> int:
         """How many tests ended so."""
@@ -47,6 +54,9 @@ def read(name: str, file: Path, log: Path | None = None) -> Group:
         try:
             report = json.loads(line)
         except json.JSONDecodeError:
+            continue
+        if report["when"] == "end":
+            group.ended = True
             continue
         test = group.tests.setdefault(report["id"], Test(report["id"]))
         if report["when"] == "start":

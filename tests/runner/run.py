@@ -2,6 +2,7 @@
 
 import os
 import signal
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from . import leftovers, plan, results, surroundings
 from .evidence import Evidence
 from .jobs import Job, Work
 from .selection import Selection
-from .surroundings import HASH_SEED, MARK, ROOT, RefusedError
+from .surroundings import HASH_SEED, MARK, PROJECT, ROOT, RefusedError
 
 
 def say(text: str) -> None:
@@ -40,7 +41,7 @@ class Run:
     @property
     def failed(self) -> bool:
         """Whether anything went wrong so far."""
-        return bool(self.problem) or any(ended.failed for ended in self.work.ended)
+        return bool(self.problem or self.work.troubles) or any(ended.failed for ended in self.work.ended)
 
     def run(self) -> int:
         """Run, clear up, report; return the exit code."""
@@ -48,19 +49,23 @@ class Run:
             self.e2e = plan.groups(self.selection, self.environment, self.logs)
             if self.e2e:
                 with surroundings.one_at_a_time():
+                    # Now, and no longer than the network is held: the mark is that of whoever holds it.
+                    own, self.environment[MARK] = self.environment[MARK], PROJECT
                     self._guarded(self._with_network)
                     self._clear_up()
+                    leftovers.end_processes(PROJECT)
+                    self.environment[MARK] = own
             else:
-                # A mark of its own: this run may go on beside one that has the network.
-                self.environment[MARK] = self.work.environment[MARK] = f"{temporary_mark(self.logs)}"
                 self._guarded(self._without_network)
-        except (RefusedError, KeyboardInterrupt) as error:
-            self.problem = str(error) or "interrupted"
+        except RefusedError as error:
+            self.problem = str(error)
+        except KeyboardInterrupt as error:
+            self.problem = f"interrupted by {error or 'SIGINT'}"
         leftovers.end_processes(self.environment[MARK])
         return self._report()
 
     def _guarded(self, part: Callable[[], None]) -> None:
-        """Run a part; an interruption stops it, and what must be done at the end is done all the same."""
+        """Run a part; what ends it early stops its jobs, and keeps nothing from being cleared up."""
         try:
             part()
         except KeyboardInterrupt as error:
@@ -68,6 +73,10 @@ class Run:
                 signal.signal(number, lambda _number, _frame: None)
             self.problem = f"interrupted by {error or 'SIGINT'}"
             say(f"{self.problem}; clearing up")
+            self.work.stop()
+        except Exception as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            say(f"{traceback.format_exc()}clearing up")
             self.work.stop()
 
     def _with_network(self) -> None:
@@ -78,7 +87,9 @@ class Run:
                 say(f"removed what an earlier run left: {counted}")
         first, later = self._units()
         self.work.side_by_side(self._network_and_shared(), self._checks(), *first)
-        is_up = not any(ended.failed and ended.job.needed for ended in self.work.ended)
+        is_up = not self.work.troubles and not any(
+            ended.failed and ended.job.needed for ended in self.work.ended
+        )
         alone = self._on_network(plan.ALONE) if plan.ALONE in self.e2e and is_up else ()
         self.work.side_by_side(alone, self._fuzz(), *later)
 
@@ -135,7 +146,10 @@ class Run:
         for name in self.groups:
             log = self.logs / f"{name.replace(' ', '-')}.log"
             groups.append(results.read(name, plan.results_file(name, self.logs), log))
+        if not self.failed and (cut_off := [group.name for group in groups if not group.is_whole]):
+            self.problem = f"{', '.join(cut_off)} ended without all of its tests"
         lines = results.summary(groups)
+        lines += [f"failed: {trouble}" for trouble in self.work.troubles]
         lines += [f"failed: {ended.job.name}: {ended.last_line}" for ended in self.work.ended if ended.failed]
         if self.problem:
             lines.append(f"scripts/test: {self.problem}")
@@ -154,8 +168,3 @@ class Run:
         if self.problem.startswith("interrupted"):
             return 130
         return 1 if self.failed else 0
-
-
-def temporary_mark(logs: Path) -> str:
-    """Return a mark that no other run has: the name of its temporary folder."""
-    return logs.parent.name

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,12 +26,14 @@ HASH_SEED = "PYTHONHASHSEED"
 TREE_LIVES = "8 1000"
 """For how many blocks a confidential process may keep its trees: a life that a test can see the end of."""
 WAIT_SECONDS = 2 * 3600
+HELD = ".held"
 
 # What another network, another terminal or another way of running pytest would bring in.
 FOREIGN = re.compile(
     r"ATTESTREE_(PROJECT|PORTS|STATE|LOCKED|CHAINCODE_IMAGE|RESULTS|HYPOTHESIS|NETWORK_IS_UP)|COMPOSE_.*|PYTEST_.*|"
     r"(CORE|FABRIC|ORDERER)_.*|COLUMNS|LINES|LANGUAGE|(NO|FORCE|CLICOLOR|PY)_?COLORS?(_FORCE)?|TTY_.*|PYTHON(PATH|HOME|STARTUP|UTF8|"
-    r"IOENCODING|WARNINGS|OPTIMIZE|DONTWRITEBYTECODE)|PIP_REQUIRE_VIRTUALENV|GREP_OPTIONS|CDPATH|BASH_ENV|ENV"
+    r"IOENCODING|WARNINGS|OPTIMIZE|DONTWRITEBYTECODE|PYCACHEPREFIX)|GIT_(DIR|WORK_TREE|INDEX_FILE|PREFIX)|"
+    r"PIP_REQUIRE_VIRTUALENV|GREP_OPTIONS|CDPATH|BASH_ENV|ENV"
 )
 
 
@@ -67,7 +70,8 @@ def environment(temporary: Path) -> dict[str, str]:
         "TMPDIR": str(temporary),
         # In which order sets come is another thing that a failure may depend on, so it can be repeated.
         HASH_SEED: hash_seed(os.environ.get(HASH_SEED, "")),
-        MARK: PROJECT,
+        # Its own: whoever holds the network, which other runs wait for, has the network's.
+        MARK: temporary.name,
     }
 
 
@@ -105,12 +109,13 @@ def temporary_folder() -> Iterator[Path]:
     """
     base, prefix = Path(tempfile.gettempdir()), f"{PROJECT}."
     for folder in base.glob(f"{prefix}*"):
-        if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
-            _remove_unless_held(folder)
+        _remove_unless_held(folder)
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
     made.chmod(0o711)
-    with (made / ".held").open("w") as held:
+    with (made / ".new").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
+        # Not there before it is held: a run that begins meanwhile removes what nobody holds.
+        (made / ".new").rename(made / HELD)
         try:
             yield made
         finally:
@@ -119,7 +124,10 @@ def temporary_folder() -> Iterator[Path]:
 
 def _remove_unless_held(folder: Path) -> None:
     try:
-        with (folder / ".held").open("w") as held:
+        found = folder.lstat()  # it may go meanwhile: other runs remove the same ones
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return
+        with (folder / HELD).open("r+") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
     except OSError:

@@ -18,7 +18,7 @@ from support.printed import EXECUTOR, Ran
 def executor(*arguments: str, organisation: str = "org1", identity: str = "data-scientist") -> Ran:
     """Run a command as its users do, in a process of its own."""
     ran = run(
-        EXECUTOR, *arguments, ATTESTREE_ORGANISATION=organisation, ATTESTREE_IDENTITY=identity, seconds=120
+        EXECUTOR, *arguments, ATTESTREE_ORGANISATION=organisation, ATTESTREE_IDENTITY=identity, seconds=150
     )
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 

@@ -115,7 +115,7 @@ class OwnRegistry:
 
     def request(self, method: str, path: str, body: bytes = b"", kind: str = MANIFEST) -> bytes:
         """Speak to it as a client does."""
-        return _request(HTTPConnection(self.host, timeout=30), method, path, body, kind)
+        return _request(HTTPConnection(self.host, timeout=150), method, path, body, kind)
 
     def answers(self) -> bool:
         try:
@@ -130,7 +130,7 @@ def request(
 ) -> bytes:
     """Speak to the network's registry as a client does."""
     context = ssl.create_default_context(cafile=registry.authority)
-    connection = HTTPSConnection(registry.host, timeout=30, context=context)
+    connection = HTTPSConnection(registry.host, timeout=150, context=context)
     return _request(connection, method, path, body, kind)
 
 
@@ -165,7 +165,7 @@ def own_registry(client: DockerClient) -> Iterator[OwnRegistry]:
         container.reload()
         port = container.ports["5000/tcp"][0]["HostPort"]
         registry = OwnRegistry(container, f"127.0.0.1:{port}")
-        until(60, "the test's registry", registry.answers)
+        until(150, "the test's registry", registry.answers)
         yield registry
     finally:
         container.remove(force=True, v=True)
@@ -177,7 +177,7 @@ def relabelled(registry: OwnRegistry, kind: str) -> Iterator[str]:
 
     class Relabelling(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            with closing(HTTPConnection(registry.host, timeout=30)) as behind:
+            with closing(HTTPConnection(registry.host, timeout=150)) as behind:
                 behind.request(self.command, self.path, headers={"Accept": self.headers["Accept"] or "*/*"})
                 answer = behind.getresponse()
                 body = answer.read()

@@ -100,7 +100,7 @@ def caught_up() -> None:
     organisations = Network.load().organisations
     newest = max(height(name) for name in organisations)
     for name in organisations:
-        until(60, f"{name} has {newest} blocks", lambda name=name: height(name) >= newest)
+        until(150, f"{name} has {newest} blocks", lambda name=name: height(name) >= newest)
 
 
 def blocks_since(first: int) -> list[bytes]:
@@ -175,7 +175,7 @@ def running(image: str, rows: Path, nodes: Mapping[str, str], *, by: str = "org1
     for organisation in organisations:
         reached(process, "proposed", organisation)
         ledger(organisation, "data-scientist").orchestration.accept(process, specification.digest)
-    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process).missing or None, 60)
+    wait_until(ledger(), process, lambda: not ledger().orchestration.status(process).missing or None, 150)
     scientist.orchestration.start(process)
     for organisation in organisations:
         reached(process, "running", organisation)
@@ -192,7 +192,7 @@ def reached(process: str, status: str, organisation: str = "org1") -> None:
         except StateError:
             return None
 
-    wait_until(here, process, check, 60)
+    wait_until(here, process, check, 150)
 
 
 def published(client: DockerClient, name: str, image: Digest) -> str:

@@ -19,7 +19,7 @@ from executor.ledger.identities import peers_of
 from executor.network import Network
 
 Answer = Callable[[Any, Any], Any]
-SECONDS = 60
+SECONDS = 150
 
 
 class LyingPeer(gateway_service.GatewayServicer):  # type: ignore[misc] # generated without types

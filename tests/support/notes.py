@@ -3,7 +3,6 @@
 import datetime
 import ipaddress
 import json
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,11 +15,9 @@ from support.network import done, peer, until
 
 
 def host_address(network: Network) -> str:
-    """Where the containers of the network reach this host, with a port that is free now."""
+    """Where the containers of the network reach this host."""
     found = json.loads(done("docker", "network", "inspect", f"{network.project}_default"))
-    address = str(found[0]["IPAM"]["Config"][0]["Gateway"])
-    with socket.create_server((address, 0)) as held:
-        return f"{address}:{held.getsockname()[1]}"
+    return str(found[0]["IPAM"]["Config"][0]["Gateway"])
 
 
 def make_certificates(folder: Path, address: str) -> None:

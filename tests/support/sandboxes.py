@@ -99,7 +99,7 @@ def broker(path: Path) -> Iterator[Broker]:
             with socket.socket(socket.AF_UNIX) as last:
                 last.connect(address)
                 last.sendall(end)
-            thread.join(30)
+            thread.join(150)
     assert not thread.is_alive(), "somebody holds a connection to the broker open"
 
 

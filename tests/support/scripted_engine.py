@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FOREIGN = ("ATTESTREE_LOCKED", "DOCKER_HOST", "DOCKER_CONTEXT")
+"""What would lead a command to another engine, or past its lock."""
 DOCKER = """#!/bin/bash
 cd "$ENGINE"
 echo "$*" >>calls
@@ -48,7 +50,7 @@ class Engine:
 
     def environment(self, caller: str = "first") -> dict[str, str]:
         """Variables with which a command finds this engine and no other."""
-        others = {name: value for name, value in os.environ.items() if name != "ATTESTREE_LOCKED"}
+        others = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         return {
             **others,
             "PATH": f"{self.folder}:{os.environ['PATH']}",

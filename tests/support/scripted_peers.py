@@ -44,8 +44,8 @@ def certificate(names=(), key=None):
     now = datetime.now(UTC)
     builder = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     )
     if names:
@@ -89,8 +89,8 @@ def signer(msp, unit="peer", issuer=None):
     now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder(root.subject, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
         .sign(root_key, hashes.SHA256())
     )
     return Identity(msp, made.public_bytes(serialization.Encoding.PEM), key)

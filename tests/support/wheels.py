@@ -58,7 +58,7 @@ def play(python: Path, script: Path, **environment: str) -> str:
         cwd=script.parent,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=150,
         check=False,
     )
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
@@ -84,4 +84,4 @@ def serving(python: Path, script: Path, log: Path, **environment: str) -> Iterat
             yield started
         finally:
             started.terminate()
-            started.wait(timeout=30)
+            started.wait(timeout=150)

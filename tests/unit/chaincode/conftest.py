@@ -300,8 +300,8 @@ class Authority:
             .issuer_name(self.name)
             .public_key(public)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(hours=1))
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
         )
         for extension, critical in extensions:
             builder = builder.add_extension(extension, critical)

@@ -26,6 +26,8 @@ from chaincode.shim.session import Session
 
 M = wire.Message
 WAIT = 150
+# Whatever proxy whoever runs the tests has.
+DIRECTLY = (("grpc.enable_http_proxy", 0),)
 
 
 @pytest.fixture(params=["direct", "queue"], autouse=True)
@@ -103,7 +105,7 @@ def test_chaincode_registers_under_its_package_id(peer):
 
 def test_nothing_runs_before_ready(serve):
     _, address = serve(peer=False)
-    with grpc.insecure_channel(address) as channel:
+    with grpc.insecure_channel(address, DIRECTLY) as channel:
         early = M(type=M.TRANSACTION, txid="t", channel_id="ch").SerializeToString()
         call = channel.stream_stream("/protos.Chaincode/Connect")(iter([early]))
         assert [wire.parse(M, raw).type for raw in call] == [M.REGISTER]
@@ -272,7 +274,7 @@ def test_cooperative_request_left_unanswered_ends_with_the_next_transaction(serv
 def test_streams_beyond_the_limit_are_refused_and_the_others_served(serve):
     server, first = serve()
     others = [serve.connect(server.address) for _ in range(STREAMS - 1)]
-    surplus = grpc.insecure_channel(server.address)
+    surplus = grpc.insecure_channel(server.address, DIRECTLY)
     call = surplus.stream_stream("/protos.Chaincode/Connect")(iter([]))
     with pytest.raises(grpc.RpcError) as refused:
         next(call)

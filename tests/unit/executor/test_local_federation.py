@@ -67,7 +67,7 @@ def test_several_processes_are_agreed_on_at_once(
     together = threading.Barrier(3)
 
     def agree(_: LocalFederation, content: Any, __: object) -> Any:
-        together.wait(30)  # for ever, if one waits for another
+        together.wait(150)  # for ever, if one waits for another
         return content["process"]
 
     monkeypatch.setattr(LocalFederation, "agree", agree)

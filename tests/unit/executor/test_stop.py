@@ -18,7 +18,7 @@ from executor.stop import StopSignals
 
 def wait(done):
     print("ready", flush=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not done() and time.monotonic() < end:
         time.sleep(0.02)
 

@@ -36,7 +36,7 @@ def asked(function: str, answer: str, code: int = 0) -> str:
         env={"PATH": "/usr/bin:/bin", "ANSWER": answer},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=True,
     )
     return ran.stdout.strip()

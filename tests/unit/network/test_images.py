@@ -46,7 +46,7 @@ def obtain(folder: Path, image: str, served: str) -> None:
         cwd=ROOT,
         env={"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder), "ATTESTREE_CACHE": str(folder)},
         check=True,
-        timeout=60,
+        timeout=150,
     )
 
 
@@ -90,7 +90,7 @@ def test_a_registry_that_lacks_one_official_image_does_not_stop_the_network(tmp_
                 "ATTESTREE_CACHE": str(tmp_path),
             },
             check=True,
-            timeout=60,
+            timeout=150,
             capture_output=True,
             text=True,
         )

@@ -9,7 +9,7 @@ START = """
 engine_answers() { touch "$FOLDER/asked-$CALLER"; [ -e "$FOLDER/up" ]; }
 both_asked() { [ -e "$FOLDER/asked-first" ] && [ -e "$FOLDER/asked-second" ]; }
 start_engine() {
-  eventually 60 "both have asked" both_asked
+  eventually 150 "both have asked" both_asked
   echo "$CALLER" >>"$FOLDER/starts"
   touch "$FOLDER/up"
 }

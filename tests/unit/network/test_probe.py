@@ -11,7 +11,7 @@ LIBRARY = Path(__file__).resolve().parents[3] / "network/lib/chaincode.sh"
 def deployed(probe: str) -> list[str]:
     """The chaincodes of a network, as `network/up.sh` takes them."""
     script = f'PROBE={probe}; . "{LIBRARY}"; chaincodes'
-    ran = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True, timeout=150)
     return [line.partition(":")[0] for line in ran.stdout.split()]
 
 

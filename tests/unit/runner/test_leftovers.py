@@ -48,7 +48,7 @@ def test_a_process_of_a_dead_run_is_ended_by_its_mark() -> None:
             assert process.stdout is not None
             process.stdout.readline()
         assert (left.pid, "python") in [(pid, name[:6]) for pid, name in leftovers.end_processes(mark)]
-        assert left.wait(30) < 0
+        assert left.wait(60) < 0
         assert other.poll() is None
     finally:
         for process in (left, other):
@@ -103,8 +103,18 @@ def test_folders_of_killed_runs_are_removed_and_held_ones_kept(
     assert list(tmp_path.iterdir()) == [foreign]
 
 
+def test_the_folder_of_a_run_that_is_just_beginning_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    beginning = tmp_path / f"{PROJECT}.new"
+    beginning.mkdir()
+    with surroundings.temporary_folder():
+        assert beginning.is_dir()
+
+
 def test_the_environment_is_the_runs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ATTESTREE_STATE", "COMPOSE_FILE", "COLUMNS", "PYTEST_ADDOPTS", "FORCE_COLOR"):
+    for name in ("ATTESTREE_STATE", "COMPOSE_FILE", "COLUMNS", "PYTEST_ADDOPTS", "FORCE_COLOR", "GIT_DIR"):
         monkeypatch.setenv(name, "foreign")
     monkeypatch.setenv("ATTESTREE_CACHE", "kept")
     made = surroundings.environment(tmp_path)

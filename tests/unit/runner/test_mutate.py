@@ -211,7 +211,7 @@ def test_a_mutant_is_tried_on_the_tests_that_reach_it_and_each_end_is_told(tmp_p
     path = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "tests.runner.warm", plan, results]
     ended = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, **path}, capture_output=True, check=False, timeout=120
+        command, cwd=tmp_path, env={**os.environ, **path}, capture_output=True, check=False, timeout=150
     )
     assert ended.returncode == 0, ended.stdout.decode()
     found = [Result(**json.loads(line)) for line in results.read_text().splitlines()]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from runner.processes import related
+from runner.results import read
 from runner.surroundings import ROOT
 
 HANGS = """
@@ -46,11 +47,13 @@ def test_a_test_that_takes_too_long_shows_whom_it_may_have_waited_for(tmp_path: 
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-c", "pyproject.toml", f"--rootdir={ROOT}", *options, str(file)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests"), "ATTESTREE_RESULTS": ""},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests"), "ATTESTREE_RESULTS": str(tmp_path / "results")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 1
+    group = read("unit", tmp_path / "results")
+    assert (group.ended, group.is_whole, group.count("failed")) == (True, False, 1)
     shown = ran.stdout.partition("- Processes -")[2]
     assert "os.read(0, 1)" in shown

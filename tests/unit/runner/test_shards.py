@@ -1,5 +1,7 @@
 """Unit tests are dealt out to processes: every file once, alike every time, or by a seed."""
 
+from pathlib import Path
+
 import pytest
 from runner.shards import files_of, shards, shuffled_shards
 from runner.surroundings import ROOT
@@ -29,6 +31,16 @@ def test_which_files_meet_depends_on_the_seed_alone() -> None:
     assert shards(WHOLE) == shards(WHOLE)
     assert shuffled_shards(WHOLE, 1) == shuffled_shards(WHOLE, 1)
     assert shuffled_shards(WHOLE, 1) != shuffled_shards(WHOLE, 2)
+
+
+def test_no_process_is_left_without_a_file_since_pytest_would_run_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.shards.ROOT", tmp_path)
+    for number in range(24):
+        (tmp_path / f"test_{number:02}.py").write_text("#" * (10_000 if number == 0 else 1))
+    dealt = shards(["."], 3)
+    assert [len(files) for files in dealt] == [1, 23]
 
 
 @pytest.mark.parametrize("few", [[TEST], ["tests/unit/runner/test_shards.py"], ["tests/unit/runner"]])

@@ -23,7 +23,7 @@ from executor.ledger.errors import PhaseError
 from protocol.errors import AttestreeError, StateError
 from protocol.task.opening import TaskId
 
-WAIT = 30
+WAIT = 150
 AWAY = PhaseError("LEDGER_UNREACHABLE", "no peer answers")
 STUCK = EngineError("ENGINE_FAILED", "the engine could not remove the container")
 

@@ -54,10 +54,11 @@ def test_a_process_that_starts_later_is_found_and_worked_for(host: Host) -> None
 def test_a_node_that_fails_is_tried_again_and_keeps_nobody_from_going_on(host: Host) -> None:
     host.lay_out("node01")
     other = all_of(Event.NODE_FINISHED, (host.process, "node01"))
+    itself = all_of(Event.NODE_FAILED, (host.process, "node02"))
     both = all_of(Event.NODE_FINISHED, (host.process, "node01"), (host.process, "node02"))
 
     def go_on(entry: LogEntry) -> bool:
-        if other(entry):
+        if other(entry) & itself(entry):
             host.lay_out("node02")
         return both(entry)
 

@@ -17,7 +17,7 @@ from executor.launch.places import Places
 from executor.ledger.chaincodes.orchestration import Orchestration
 from protocol.task.opening import TaskId
 
-SECONDS = 20
+SECONDS = 150
 """For a task; where nodes wait for each other's place for ever, it fails after that."""
 
 

@@ -30,7 +30,7 @@ class Channel:
 
     def estimators(self, process: str, ids: list[EstimatorId]) -> Any:
         self.asked.append(ids)
-        assert self.pause.wait(60)
+        assert self.pause.wait(150)
         found = [Shared(id_) for id_ in ids if id_ in OFFERED and id_ not in self.lacks]
         return SimpleNamespace(estimators=found)
 

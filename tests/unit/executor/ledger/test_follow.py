@@ -177,7 +177,8 @@ def test_a_follower_leaves_no_thread_behind():
         assert not thread.is_alive()
 
 
-def test_the_wait_ends_in_time():
+def test_the_wait_ends_in_time(monkeypatch):
+    monkeypatch.setattr(follow, "HEARTBEAT", WAIT)
     began = time.monotonic()
     with pytest.raises(DeadlineError) as raised:
         wait_until(Ledger(Channel()), "p", lambda: None, 0.3, "the neighbours")

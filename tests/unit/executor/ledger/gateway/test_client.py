@@ -306,7 +306,8 @@ def test_no_more_calls_run_at_once_than_a_peer_admits(identity, peers, monkeypat
 
 
 def test_a_message_beyond_the_limit_is_named_so(identity, monkeypatch):
-    monkeypatch.setattr(peer_module, "OPTIONS", [("grpc.max_send_message_length", 2000)])
+    options = dict(peer_module.OPTIONS) | {"grpc.max_send_message_length": 2000}
+    monkeypatch.setattr(peer_module, "OPTIONS", list(options.items()))
     peer = ScriptedPeer("Org1MSP")
     with client_of(identity, [peer.peer]) as client, pytest.raises(EvaluateError) as raised:
         client.contract("image").evaluate("Get", "x" * 4000)

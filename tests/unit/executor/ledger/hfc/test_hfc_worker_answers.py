@@ -26,7 +26,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(call, "hfc_python", lambda: Path(sys.executable))
     monkeypatch.setattr(call, "WORKER", script)
 
-    def start(source: str, verb: str = "submit", seconds: float = 30.0) -> Worker:
+    def start(source: str, verb: str = "submit", seconds: float = 150.0) -> Worker:
         script.write_text(source)
         return Worker({"verb": verb, "seconds": seconds})
 
