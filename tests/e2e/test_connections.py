@@ -12,6 +12,7 @@ PINGS = [
     ("grpc.keepalive_time_ms", 4_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.enable_http_proxy", 0),
 ]
 """More often than the Gateways of peers, which ask one another and the orderers every ten seconds."""
 
