@@ -247,7 +247,8 @@ TABLE: dict[str, Code] = {
     ),
     "PROCESS_STEPS": Code(
         ProcessError,
-        "List steps with names of their own, at least one that learns, and none before its time.",
+        "List steps with names of their own, at least one that learns, none before its time, and give each"
+        " the features, limits and vote of those before it that learn.",
     ),
     "TOPOLOGY_KIND": Code(ProcessError, "Use disconnected, ring, full, or explicit with its edges."),
     "TOPOLOGY_EDGE": Code(

@@ -67,8 +67,7 @@ class ModelQueries(LedgerContract):
         """Return those of these nodes of a process that have no model; orchestration reads it."""
         if len(nodes) > MAX_NODES:
             raise RefusalError("BAD_ARGUMENT", f"a process has at most {MAX_NODES} nodes")
-        found = ctx.get_many([keys.model(process, node) for node in nodes], ModelRecord.max_bytes)
-        return Unpublished(tuple(node for node, raw in zip(nodes, found, strict=True) if raw is None))
+        return Unpublished(tuple(node for node in nodes if not _is_published(ctx, process, node)))
 
     @evaluate
     def list(
@@ -128,6 +127,15 @@ class ModelQueries(LedgerContract):
         wanted = EstimatorId.parse(estimator)
         parts = (parse_process(process), wanted.creator, keys.counter_text(wanted.counter))
         return ModelUses(tuple(parse(item.value, MemberRecord).node for item in ctx.partial("member", parts)))
+
+
+def _is_published(ctx: Context, process: str, node: str) -> bool:
+    """Whether a node's model is there, by the seal that it was written with: a model may have megabytes.
+
+    What earlier versions wrote may have none, and is read whole.
+    """
+    place = keys.model(process, node)
+    return ctx.endorsement(place) is not None or ctx.get(place) is not None
 
 
 def _model(ctx: Context, process: str, node: str) -> ModelRecord:
