@@ -429,6 +429,9 @@ TABLE: dict[str, Code] = {
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),
     "MODEL_ESTIMATORS": Code(StateError, "List the estimators of the node's last ensemble, by ascending id."),
     "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last task signed."),
+    "MODEL_CONFIDENTIAL": Code(
+        StateError, "Start from it in a process with confidential: true; else every peer would get its trees."
+    ),
     "MODEL_INCOMPLETE": Code(
         StateError, "Ask the node's organisation to publish its model: only the node has these trees."
     ),

@@ -84,7 +84,8 @@ class ModelQueries(LedgerContract):
         """List models, all or those of one process, with their figures and the terms of a request.
 
         How good a model is stands in `measured`, signed by its node's last task, where the process ends
-        with an evaluation; `metrics` are its publisher's words.
+        with an evaluation; `metrics` are its publisher's words. Where the process started from a model,
+        `initial` names it: that one may have learned from the rows that were measured on.
         """
         prefix = ("model", parse_process(process)) if process else ("model",)
         terms: dict[str, ModelContext] = {}
@@ -170,6 +171,7 @@ def _entry(record: ModelRecord, terms: ModelContext) -> CatalogueEntry:
         metrics=record.metrics,
         access=terms.access,
         licence=terms.licence,
+        initial=terms.initial,
     )
 
 

@@ -8,13 +8,13 @@ from chaincode.common.calls import EXECUTION_RECORD, bind_initial, unpublished
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch, write_word
 from chaincode.orchestration.absence import Absences
 from chaincode.orchestration.changes import Changes
+from chaincode.orchestration.initial import check_initial_model
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
     check_collection,
     check_images,
     check_images_rebuilt,
-    check_initial_model,
     next_iteration,
     owner_of,
 )

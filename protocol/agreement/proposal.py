@@ -3,10 +3,8 @@
 Processes that were proposed before there were these rules keep running, and can be read, without them.
 """
 
-from collections.abc import Sequence
-
 from protocol.agreement.process import Specification
-from protocol.agreement.step import Step
+from protocol.agreement.step import Step, StepParameters
 from protocol.agreement.step_kind import StepKind
 from protocol.errors import ProcessError
 
@@ -21,7 +19,8 @@ def check_proposal(specification: Specification) -> None:
     """Refuse steps that judge or read the trees of those before by other terms than they were made by."""
     learned: list[Step] = []
     for step in specification.steps:
-        _check_trees(step, learned)
+        for earlier in learned:
+            check_trees(step, earlier.parameters, f"step {earlier.name}")
         if step.kind is StepKind.EVALUATE and learned:
             _check_vote(step, learned[-1])
         if step.kind.learns:
@@ -41,22 +40,18 @@ def _check_vote(step: Step, learned: Step) -> None:
                 )
 
 
-def _check_trees(step: Step, before: Sequence[Step]) -> None:
+def check_trees(step: Step, made: StepParameters, where: str) -> None:
     """Refuse a step that cannot read the trees which a node has by then, or reads them by other columns.
 
     Each task begins with the node's ensemble, also where it neither learns nor evaluates.
     """
     own = step.parameters
-    for earlier in before:
-        made = earlier.parameters
-        if (own.schema_digest, own.limits.n_features) != (made.schema_digest, made.limits.n_features):
+    if (own.schema_digest, own.limits.n_features) != (made.schema_digest, made.limits.n_features):
+        raise ProcessError("PROCESS_STEPS", f"{step.name} has other features than {where}")
+    for name in ("max_internal", "max_depth"):
+        allowed, needed = getattr(own.limits, name), getattr(made.limits, name)
+        if allowed < needed:
             raise ProcessError(
-                "PROCESS_STEPS", f"{step.name} has other features than {earlier.name}, whose trees nodes have"
+                "PROCESS_STEPS",
+                f"{step.name} reads trees of {name} {allowed}, and {where} has some of {needed}",
             )
-        for name in ("max_internal", "max_depth"):
-            allowed, needed = getattr(own.limits, name), getattr(made.limits, name)
-            if allowed < needed:
-                raise ProcessError(
-                    "PROCESS_STEPS",
-                    f"{step.name} reads trees of {name} {allowed}, and {earlier.name} makes some of {needed}",
-                )

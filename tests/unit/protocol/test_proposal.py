@@ -80,12 +80,12 @@ def test_c10_a_later_step_that_cannot_read_the_trees_of_an_earlier_one(step, nam
         if fits:
             check_proposal(Specification.from_dict(made))
         else:
-            assert f"reads trees of {name} 15, and learn makes some of 16" in refusal(made)
+            assert f"reads trees of {name} 15, and step learn has some of 16" in refusal(made)
 
 
 def test_c10_a_step_with_other_features_than_the_trees_have():
     digest = "sha256:" + "9" * 64
-    assert "evaluate has other features than learn" in refusal(
+    assert "evaluate has other features than step learn" in refusal(
         altered(EVALUATE, "parameters", "schema_digest", digest)
     )
     check_proposal(Specification.from_dict(altered(0, "parameters", "schema_digest", digest)))
