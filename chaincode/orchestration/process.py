@@ -102,7 +102,7 @@ class Process:
 
     def apply(self, ctx: Context, change: ChangeRecord) -> None:
         """Write a change that holds from now on; it is the one write of a change that tasks read."""
-        empty = self.plan.after(change.change).first_empty(change.iteration)
+        empty = self.plan.left_empty(change.change)
         if empty is not None:
             raise StateError("NODE_LAST", f"nobody would take part in iteration {empty}")
         write(ctx, keys.change(self.id, change.number), change)
