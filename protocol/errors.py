@@ -332,7 +332,9 @@ TABLE: dict[str, Code] = {
     ),
     "NODE_UNKNOWN": Code(StateError, "Use a node of the process, or let it Join first."),
     "NODE_ACTIVE": Code(StateError, "Nothing is left to do: the node takes part already."),
-    "NODE_INACTIVE": Code(StateError, "Let the node Join from a coming iteration on."),
+    "NODE_INACTIVE": Code(
+        StateError, "A node that is done or gone owes nothing; to take part again it has to Join."
+    ),
     "NODE_WAITING": Code(StateError, "Vote about the neighbour whose share it waits for; Offers names it."),
     "NODE_LAST": Code(StateError, "Abort the process instead; no iteration can be without a node."),
     "PAYLOAD_MISSING": Code(
@@ -402,7 +404,9 @@ TABLE: dict[str, Code] = {
     "STEP_ORDER": Code(StateError, "Open the step that comes next; executor process status names it."),
     "STEP_UNKNOWN": Code(StateError, "Name a step of the process; executor process status lists them."),
     "STEP_COORDINATOR": Code(
-        StateError, "Name an organisation that takes part and is not the coordinator, where there is one."
+        StateError,
+        "Go on where steps open by themselves; else name an organisation that takes part and is not the"
+        " coordinator.",
     ),
     "ACCESS_COORDINATOR": Code(
         AccessError, "Let the coordinator open it, or have a majority name your organisation instead."
