@@ -247,7 +247,8 @@ TABLE: dict[str, Code] = {
     ),
     "PROCESS_STEPS": Code(
         ProcessError,
-        "List steps with names of their own, at least one that learns, and none before its time.",
+        "List steps with names of their own, at least one that learns, none before its time, and give each"
+        " the features, limits and vote of those before it that learn.",
     ),
     "TOPOLOGY_KIND": Code(ProcessError, "Use disconnected, ring, full, or explicit with its edges."),
     "TOPOLOGY_EDGE": Code(
@@ -331,7 +332,9 @@ TABLE: dict[str, Code] = {
     ),
     "NODE_UNKNOWN": Code(StateError, "Use a node of the process, or let it Join first."),
     "NODE_ACTIVE": Code(StateError, "Nothing is left to do: the node takes part already."),
-    "NODE_INACTIVE": Code(StateError, "Let the node Join from a coming iteration on."),
+    "NODE_INACTIVE": Code(
+        StateError, "A node that is done or gone owes nothing; to take part again it has to Join."
+    ),
     "NODE_WAITING": Code(StateError, "Vote about the neighbour whose share it waits for; Offers names it."),
     "NODE_LAST": Code(StateError, "Abort the process instead; no iteration can be without a node."),
     "PAYLOAD_MISSING": Code(
@@ -401,7 +404,9 @@ TABLE: dict[str, Code] = {
     "STEP_ORDER": Code(StateError, "Open the step that comes next; executor process status names it."),
     "STEP_UNKNOWN": Code(StateError, "Name a step of the process; executor process status lists them."),
     "STEP_COORDINATOR": Code(
-        StateError, "Name an organisation that takes part and is not the coordinator, where there is one."
+        StateError,
+        "Go on where steps open by themselves; else name an organisation that takes part and is not the"
+        " coordinator.",
     ),
     "ACCESS_COORDINATOR": Code(
         AccessError, "Let the coordinator open it, or have a majority name your organisation instead."
@@ -428,6 +433,9 @@ TABLE: dict[str, Code] = {
     "MODEL_UNFINISHED": Code(StateError, "Publish after the node's last iteration."),
     "MODEL_ESTIMATORS": Code(StateError, "List the estimators of the node's last ensemble, by ascending id."),
     "MODEL_DIGEST": Code(StateError, "Publish the ensemble whose digest the last task signed."),
+    "MODEL_CONFIDENTIAL": Code(
+        StateError, "Start from it in a process with confidential: true; else every peer would get its trees."
+    ),
     "MODEL_INCOMPLETE": Code(
         StateError, "Ask the node's organisation to publish its model: only the node has these trees."
     ),

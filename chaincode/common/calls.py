@@ -45,6 +45,11 @@ def first_share(ctx: Context, task: TaskId) -> Provenance | None:
     return FirstShare.from_dict(found).by
 
 
+def specification_of(ctx: Context, process: str) -> Specification:
+    """Ask orchestration what a process agreed on."""
+    return Specification.from_dict(_call(ctx, ORCHESTRATION, "Get", process)["specification"])
+
+
 def model_context(ctx: Context, process: str) -> ModelContext:
     """Ask orchestration who takes part in a process and whether it has ended."""
     return ModelContext.from_dict(_call(ctx, ORCHESTRATION, "ModelContext", process))

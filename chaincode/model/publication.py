@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from chaincode.common import provenance, write
-from chaincode.common.calls import shared_digests, task_context
+from chaincode.common.calls import shared_digests, specification_of
 from chaincode.common.trees import write_tree
 from chaincode.shim import Context
 from protocol.agreement.lifecycle import ProcessState
@@ -16,7 +16,6 @@ from protocol.ledger.models import MemberRecord, ModelRecord
 from protocol.ledger.processes import ModelContext
 from protocol.ledger.record import Raw
 from protocol.ledger.tasks import ResultRecord
-from protocol.task.opening import TaskId
 from protocol.task.payload import read_payload
 from protocol.trees.estimator import Estimator
 from protocol.trees.kinds import check_format
@@ -90,16 +89,17 @@ def trees_to_store(
     missing = never_shared(ctx, publication.process, list(digests))
     if not missing:
         return ()
-    context = task_context(ctx, TaskId(publication.process, publication.node, result.iteration))
+    agreed = specification_of(ctx, publication.process)
+    limits = agreed.voting(publication.node, result.iteration).limits
     digest = Digest.parse(publication.payload_digest)
     raw = read_payload(ctx.transient.get("trees"), publication.payload, digest, MAX_TREES_BYTES)
-    share = Share.from_bytes(raw, ShareLimits(len(missing), MAX_TREES_BYTES), context.limits)
+    share = Share.from_bytes(raw, ShareLimits(len(missing), MAX_TREES_BYTES), limits)
     if share.ids != tuple(missing):
         raise StateError("MODEL_TREES", f"{len(missing)} trees were never shared, from {missing[0]} on")
     for estimator in share.estimators:
         if estimator.tree.digest != digests[estimator.id]:
             raise StateError("MODEL_TREES", f"{estimator.id} is {digests[estimator.id]} in the last ensemble")
-        check_format(estimator.tree, context.limits)
+        check_format(estimator.tree, limits)
     return share.estimators
 
 

@@ -67,8 +67,7 @@ class ModelQueries(LedgerContract):
         """Return those of these nodes of a process that have no model; orchestration reads it."""
         if len(nodes) > MAX_NODES:
             raise RefusalError("BAD_ARGUMENT", f"a process has at most {MAX_NODES} nodes")
-        found = ctx.get_many([keys.model(process, node) for node in nodes], ModelRecord.max_bytes)
-        return Unpublished(tuple(node for node, raw in zip(nodes, found, strict=True) if raw is None))
+        return Unpublished(tuple(node for node in nodes if not _is_published(ctx, process, node)))
 
     @evaluate
     def list(
@@ -85,7 +84,8 @@ class ModelQueries(LedgerContract):
         """List models, all or those of one process, with their figures and the terms of a request.
 
         How good a model is stands in `measured`, signed by its node's last task, where the process ends
-        with an evaluation; `metrics` are its publisher's words.
+        with an evaluation; `metrics` are its publisher's words. Where the process started from a model,
+        `initial` names it: that one may have learned from the rows that were measured on.
         """
         prefix = ("model", parse_process(process)) if process else ("model",)
         terms: dict[str, ModelContext] = {}
@@ -130,6 +130,15 @@ class ModelQueries(LedgerContract):
         return ModelUses(tuple(parse(item.value, MemberRecord).node for item in ctx.partial("member", parts)))
 
 
+def _is_published(ctx: Context, process: str, node: str) -> bool:
+    """Whether a node's model is there, by the seal that it was written with: a model may have megabytes.
+
+    What earlier versions wrote may have none, and is read whole.
+    """
+    place = keys.model(process, node)
+    return ctx.endorsement(place) is not None or ctx.get(place) is not None
+
+
 def _model(ctx: Context, process: str, node: str) -> ModelRecord:
     """Read a model that the caller has access to: what grants it is written together with the model."""
     record = read(ctx, keys.model(process, node), ModelRecord)
@@ -162,6 +171,7 @@ def _entry(record: ModelRecord, terms: ModelContext) -> CatalogueEntry:
         metrics=record.metrics,
         access=terms.access,
         licence=terms.licence,
+        initial=terms.initial,
     )
 
 

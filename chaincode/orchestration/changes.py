@@ -7,6 +7,7 @@ from chaincode.common import STAFF, LedgerContract, Role, allow, caller_of, prov
 from chaincode.common.calls import image_record
 from chaincode.common.own import write_word
 from chaincode.orchestration.consent import agree, ask, find_ask
+from chaincode.orchestration.initial import check_name
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
@@ -20,7 +21,7 @@ from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessTransition
 from protocol.agreement.onset import check_onset
 from protocol.agreement.parameters import MAX_NODES
-from protocol.agreement.process import Specification
+from protocol.agreement.plan import Plan
 from protocol.agreement.topology import Topology
 from protocol.errors import AccessError, StateError
 from protocol.identifiers import check_counter, parse_image_version, parse_node, parse_organisation
@@ -222,10 +223,8 @@ def _check(ctx: Context, process: Process, progress: ProcessProgress, change: Ch
             )
     elif change.kind is ChangeKind.TOPOLOGY:
         Topology.from_dict(dict(subject)).check_nodes(plan.nodes)
-    elif len(plan.nodes) >= MAX_NODES and subject["node"] not in plan.nodes:
-        raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
-    elif process.specification.confidential:
-        _check_holder(process.specification, subject["organisation"])
+    else:
+        _check_newcomer(ctx, process, plan, subject["node"], subject["organisation"])
     check_onset(change, progress)
 
 
@@ -242,7 +241,12 @@ def _check_coordinator(progress: ProcessProgress, organisation: str) -> None:
         raise StateError("STEP_COORDINATOR", f"{organisation} takes no part")
 
 
-def _check_holder(specification: Specification, organisation: str) -> None:
-    """Refuse an organisation for which there is no place in the collection of a confidential process."""
-    if organisation not in specification.organisations:
+def _check_newcomer(ctx: Context, process: Process, plan: Plan, node: str, organisation: str) -> None:
+    """Refuse one node too many, one by another's name, or one whose organisation cannot hold the trees."""
+    agreed = process.specification
+    if node not in plan.nodes:
+        if len(plan.nodes) >= MAX_NODES:
+            raise StateError("CHANGE_LIMIT", f"{process.id} has {len(plan.nodes)} nodes")
+        check_name(ctx, process, node, organisation)
+    if agreed.confidential and organisation not in agreed.organisations:
         raise StateError("PROCESS_COLLECTION", f"{organisation} cannot hold the trees of this process")

@@ -8,13 +8,13 @@ from chaincode.common.calls import EXECUTION_RECORD, bind_initial, unpublished
 from chaincode.common.own import check_vouched, endorsement_by, seal, vouch, write_word
 from chaincode.orchestration.absence import Absences
 from chaincode.orchestration.changes import Changes
+from chaincode.orchestration.initial import check_initial_model
 from chaincode.orchestration.process import (
     Process,
     ProcessProgress,
     check_collection,
     check_images,
     check_images_rebuilt,
-    check_initial_model,
     next_iteration,
     owner_of,
 )
@@ -25,6 +25,7 @@ from protocol.agreement.consent import needed_to_abort
 from protocol.agreement.image import check_text
 from protocol.agreement.lifecycle import ProcessState, ProcessTransition
 from protocol.agreement.process import Specification
+from protocol.agreement.proposal import check_proposal
 from protocol.agreement.step import VERSION
 from protocol.errors import ProcessError, StateError
 from protocol.identifiers import check_counter
@@ -90,6 +91,7 @@ class OrchestrationContract(Changes, Absences, Steps, ProcessQueries):
             raise ProcessError(
                 "PROCESS_VALUE", f"a new process is of version {VERSION}, not {parsed.version}"
             )
+        check_proposal(parsed)
         process = Process.proposed(ctx, parsed)
         caller = process.member(ctx)
         check_images(ctx, parsed)

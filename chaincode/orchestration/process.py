@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaincode.common import CallerIdentity, caller_of, provenance, read, read_many, write
-from chaincode.common.calls import image_rebuilds, image_record, model_members
+from chaincode.common.calls import image_rebuilds, image_record
 from chaincode.common.records import parse
 from chaincode.shim import Context, PeerError
 from protocol.agreement.image import Image
@@ -102,7 +102,7 @@ class Process:
 
     def apply(self, ctx: Context, change: ChangeRecord) -> None:
         """Write a change that holds from now on; it is the one write of a change that tasks read."""
-        empty = self.plan.after(change.change).first_empty(change.iteration)
+        empty = self.plan.left_empty(change.change)
         if empty is not None:
             raise StateError("NODE_LAST", f"nobody would take part in iteration {empty}")
         write(ctx, keys.change(self.id, change.number), change)
@@ -246,17 +246,3 @@ def check_collection(ctx: Context, specification: Specification) -> None:
             "PROCESS_COLLECTION",
             "the channel has no collection of trees for these organisations and blocks",
         ) from error
-
-
-def check_initial_model(ctx: Context, specification: Specification) -> None:
-    """Refuse a model to start from that is not there with all trees, is another, or closed to the caller."""
-    wanted = specification.initial_model
-    if wanted is None:
-        return
-    found = model_members(ctx, wanted.process, wanted.node)
-    if found.digest != wanted.digest:
-        raise StateError(
-            "MODEL_DIGEST", f"the model of {wanted.node} in {wanted.process} has digest {found.digest}"
-        )
-    if found.missing:
-        raise StateError("MODEL_INCOMPLETE", f"{wanted.node} has not sent {found.missing} trees of its model")

@@ -156,6 +156,7 @@ class ProcessQueries(LedgerContract):
             found.specification.model_access,
             found.specification.model_licence,
             None if last.learns else last,
+            found.specification.initial_model,
         )
 
     @evaluate

@@ -4,7 +4,7 @@
 2. the members' digests give the ensemble digest of the record
 3. that digest is what the node's last task signed, under the parameters of the process
 4. the trees are exactly the members, in their order, and each has its member's digest
-5. each tree keeps the limits that the process agreed on
+5. each tree keeps the limits that the process agreed on for the step that learned it
 """
 
 from collections.abc import Iterable
@@ -164,7 +164,7 @@ def assemble(
 ) -> Model:
     """Put a model together from the answers of the ledger, or refuse them."""
     terms = terms_of(record, agreed, task, standing)
-    limits = agreed.plan.parameters(record.node, record.iteration).agreed.limits
+    limits = agreed.specification.voting(record.node, record.iteration).limits
     return Model(terms, Ensemble(check_trees(members_of(record), trees, limits)))
 
 
@@ -175,6 +175,7 @@ def terms_of(
     members_of(record)
     specification = specification_of(agreed)
     parameters = agreed.plan.parameters(record.node, record.iteration)
+    made = specification.voting(record.node, record.iteration)
     check_signed(record, task, standing, parameters.digest)
     return ModelTerms(
         record.process,
@@ -185,12 +186,9 @@ def terms_of(
         record.digest,
         specification.digest,
         parameters.digest,
-        parameters.agreed.schema_digest,
-        parameters.agreed.limits.n_features,
-        _voting(
-            specification.voting(record.node, record.iteration),
-            Membership.of(agreed.plan.members(record.iteration)),
-        ),
+        made.schema_digest,
+        made.limits.n_features,
+        _voting(made, Membership.of(agreed.plan.members(record.iteration))),
     )
 
 

@@ -56,6 +56,11 @@ def _measured(output: MetricsOutput) -> str:
     return ", ".join([*(f"{name.replace('_', ' ')} {value:.3f}" for name, value in figures), rows])
 
 
+def _doubt(item: CatalogueEntry) -> str:
+    """Say what a measurement leaves open where the process began with a model."""
+    return "" if item.measured is None else ": nothing says whether that one learned from the rows held out"
+
+
 def _entry_lines(item: CatalogueEntry) -> list[str]:
     figures = ", ".join(f"{name} {plain(value)}" for name, value in sorted(item.metrics.items()))
     licence = "" if item.licence is None else " --licence FILE"
@@ -63,6 +68,8 @@ def _entry_lines(item: CatalogueEntry) -> list[str]:
     lines += [f"  {plain(item.description)}"] if item.description else []
     lines += [f"  figures  {figures}, as its node says"] if figures else []
     lines += [f"  measured {_measured(item.measured)}"] if item.measured is not None else []
+    if item.initial is not None:
+        lines.append(f"  started  from {item.initial.process}/{item.initial.node}{_doubt(item)}")
     lines += [f"  licence  {item.licence}"] if item.licence is not None else []
     lines += [f"  lacks    {item.missing} trees that only its node has"] if item.missing else []
     ask = f"executor model request {item.process} {item.node} --purpose TEXT{licence}"

@@ -2,11 +2,11 @@
 
 What concerns one organisation alone holds at once. The rest holds when enough organisations have agreed, so a
 command agrees to what another organisation has asked for if that is the same, and asks for it otherwise;
-without --from, for the first iteration that has begun nowhere, or for the present one if all have begun. A
-node comes back from the first iteration on for which the ledger takes it.
+without --from, for the first iteration that has begun nowhere, or for the present one if all have begun, and
+an ask for a later one is not the same. A node comes back from the first iteration on for which the ledger
+takes it.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -16,18 +16,15 @@ from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.process.agreements import ask_text, subject_text
+from executor.process.asking import agreed, first_of, rejoin
 from executor.process.names import msp_id
 from executor.process.output import submitted
 from protocol.agreement.course import ChangeKind
 from protocol.agreement.topology import Kind, Topology
-from protocol.errors import StateError
 from protocol.ledger.changes import AskStatus
-from protocol.ledger.processes import ProcessStatus
 
 _from = click.option("--from", "iteration", type=click.IntRange(0), help="The first iteration it holds for.")
 _scientist = caller_options("data-scientist")
-_TRIES = 32
-"""For how many iterations after the present one a node asks to come back."""
 
 
 @click.command()
@@ -59,16 +56,16 @@ def leave(
 def join(
     *, process: str, node: str, iteration: int | None, owner: str | None, as_json: bool, caller: Caller
 ) -> None:
-    """Let NODE take part in PROCESS: its own organisation alone if it was there before, else all agree."""
+    """Let NODE take part in PROCESS: all agree for the first time, later its own organisation alone.
+
+    A majority has to agree as well if NODE was left out, or has not completed what it came back for last.
+    """
     organisation = msp_id(owner or caller.organisation)
     subject = {"node": node, "organisation": organisation}
     with caller.ledger() as ledger:
-        asked = _asked(ledger, process, ChangeKind.JOIN, subject, iteration, caller)
-        done = (
-            _join(ledger, process, node, organisation, iteration)
-            if asked is None
-            else ledger.orchestration.agree(asked)
-        )
+        done = agreed(ledger, process, ChangeKind.JOIN, subject, iteration, msp_id(caller.organisation))
+        if done is None:
+            done = rejoin(ledger, process, node, organisation, iteration)
     _say(done, as_json=as_json)
 
 
@@ -86,12 +83,10 @@ def topology(
     """Ask for, or agree to, another topology of PROCESS."""
     wanted = _topology(kind, edges)
     with caller.ledger() as ledger:
-        asked = _asked(ledger, process, ChangeKind.TOPOLOGY, wanted, iteration, caller)
-        done = (
-            ledger.orchestration.change_topology(process, _first(ledger, process, iteration), wanted)
-            if asked is None
-            else ledger.orchestration.agree(asked)
-        )
+        done = agreed(ledger, process, ChangeKind.TOPOLOGY, wanted, iteration, msp_id(caller.organisation))
+        if done is None:
+            first = first_of(ledger, process, iteration)
+            done = ledger.orchestration.change_topology(process, first, wanted)
     _say(done, as_json=as_json)
 
 
@@ -109,12 +104,11 @@ def image(process: str, version: str, iteration: int | None, as_json: bool, call
     complete. A node runs it when its own organisation has agreed, before or after.
     """
     with caller.ledger() as ledger:
-        asked = _asked(ledger, process, ChangeKind.IMAGE, {"version": version}, iteration, caller)
-        done = (
-            ledger.orchestration.update_image(process, _first(ledger, process, iteration), version)
-            if asked is None
-            else ledger.orchestration.agree(asked)
+        done = agreed(
+            ledger, process, ChangeKind.IMAGE, {"version": version}, iteration, msp_id(caller.organisation)
         )
+        if done is None:
+            done = ledger.orchestration.update_image(process, first_of(ledger, process, iteration), version)
     _say(done, as_json=as_json)
 
 
@@ -132,13 +126,16 @@ def coordinator(process: str, successor: str, as_json: bool, caller: Caller) -> 
     """
     wanted = msp_id(successor)
     with caller.ledger() as ledger:
-        subject = {"coordinator": wanted}
-        asked = _asked(ledger, process, ChangeKind.COORDINATOR, subject, None, caller)
-        done = (
-            ledger.orchestration.replace_coordinator(process, wanted)
-            if asked is None
-            else ledger.orchestration.agree(asked)
+        done = agreed(
+            ledger,
+            process,
+            ChangeKind.COORDINATOR,
+            {"coordinator": wanted},
+            None,
+            msp_id(caller.organisation),
         )
+        if done is None:
+            done = ledger.orchestration.replace_coordinator(process, wanted)
     _say(done, as_json=as_json)
 
 
@@ -195,65 +192,6 @@ def _next_step(ledger: Ledger, process: str) -> str:
     # The ledger knows better why nothing is left to open: all are, or nobody has to.
     steps = ledger.orchestration.status(process).steps
     return next((step.name for step in steps if not step.opened), steps[-1].name)
-
-
-def _asked(  # noqa: PLR0917
-    ledger: Ledger,
-    process: str,
-    kind: ChangeKind,
-    subject: Mapping[str, Any],
-    iteration: int | None,
-    caller: Caller,
-) -> AskStatus | None:
-    """Return the ask of another organisation for the same, to which ours has not agreed."""
-    own = msp_id(caller.organisation)
-    for ask in ledger.orchestration.asks(process):
-        same = ask.kind is kind and subject.items() <= ask.subject.items()
-        if same and iteration in (None, ask.iteration) and own not in ask.agreed:
-            return ask
-    return None
-
-
-def _join(
-    ledger: Ledger, process: str, node: str, organisation: str, iteration: int | None
-) -> Submitted[AskStatus]:
-    """Ask for a node from the given iteration on, or from the first one for which the ledger takes it."""
-    *early, last = _candidates(ledger.orchestration.status(process), node, iteration)
-    for first in early:
-        try:
-            return ledger.orchestration.join(process, node, organisation, first)
-        except StateError as error:
-            if error.code != "ITERATION_RANGE":
-                raise
-    return ledger.orchestration.join(process, node, organisation, last)
-
-
-def _candidates(status: ProcessStatus, node: str, iteration: int | None) -> list[int]:
-    """Return from when on a node may take part: one that was there before comes back as soon as it can.
-
-    How soon depends on what its neighbours have begun; a refusal costs a question, and writes nothing.
-    """
-    nowhere = _nowhere(status)
-    done = [entry.completed for entry in status.nodes if entry.node == node]
-    if iteration is not None or status.iteration is None or not done:
-        return [nowhere if iteration is None else iteration]
-    first = max(status.iteration, *(number + 1 for number in done if number is not None), 0)
-    last = max(first, min(nowhere, status.iterations - 1))
-    return [*range(first, min(last, first + _TRIES) + 1)]
-
-
-def _first(ledger: Ledger, process: str, iteration: int | None) -> int:
-    """Return the given iteration, or the first that has begun nowhere, or the present one if all have."""
-    if iteration is not None:
-        return iteration
-    status = ledger.orchestration.status(process)
-    first = _nowhere(status)
-    return first if first < status.iterations or status.iteration is None else status.iteration
-
-
-def _nowhere(status: ProcessStatus) -> int:
-    begun = [number for entry in status.nodes for number in (entry.next, entry.completed)]
-    return max((number for number in begun if number is not None), default=0) + 1
 
 
 def _say(done: Submitted[AskStatus], *, as_json: bool) -> None:

@@ -5,7 +5,7 @@
 3. spell out what the short form leaves unsaid: one step, the consortium, the schema's digest
 4. parse each part with protocol/ and every node's parameters with learning/, as ledger and learner will
 5. write every option out in full
-6. see that evaluate steps judge by the vote that the models will have
+6. see that each step can read the trees of those before it, and evaluates them by the vote of the models
 """
 
 from pathlib import Path
@@ -18,6 +18,7 @@ from executor.process.located import fault, located
 from executor.process.names import msp_id
 from learning.parameters import Defaults
 from protocol.agreement.process import Specification
+from protocol.agreement.proposal import check_proposal
 from protocol.agreement.schema import FeatureSchema
 from protocol.agreement.step import VERSION, Step
 from protocol.agreement.step_kind import RANGES, StepKind
@@ -108,29 +109,8 @@ class _Maker:
             record["coordinator"] = msp_id(self.content["coordinator"])
         with located(self.document, ()):
             specification = Specification.from_dict(record)
-        if not self.any_options:
-            self._check_votes(specification)
+            check_proposal(specification)
         return Federation(specification, features)
-
-    def _check_votes(self, specification: Specification) -> None:
-        """Refuse an evaluation by another vote than that of the model it is of."""
-        learned = False
-        for number, (step, first) in enumerate(specification.places()):
-            learned = learned or step.kind.learns
-            if step.kind is not StepKind.EVALUATE or not learned:
-                continue
-            for node in specification.nodes:
-                voting = specification.voting(node, first).options
-                measured = step.parameters_of(node).options
-                for name in options.VOTING:
-                    if voting.get(name) != measured.get(name):
-                        raise fault(
-                            self.document,
-                            ("steps", number),
-                            f"{step.name} measures {node} with {name} {measured.get(name)}, and its model"
-                            f" votes with {voting.get(name)}",
-                            f"Give the steps that learn and {step.name} the same {name}",
-                        )
 
     def _organisations(self, nodes: dict[str, str]) -> list[str]:
         given = self.content.get("organisations")

@@ -17,8 +17,6 @@ from protocol.canonical import float_text
 
 FRACTIONS = ("decay", "quota", "vote_cap", "threshold", "rate", HELD_OUT)
 LISTS = ("mu", "sigma")
-VOTING = ("threshold", "vote", "vote_cap")
-"""The options that say how trees become a decision."""
 
 
 def readable(options: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,16 @@ class Plan:
                 return start
         return None
 
+    def left_empty(self, change: Change) -> int | None:
+        """Return the first iteration that a change would leave without a node, None if it leaves none.
+
+        Who is left out may have been alone in one for which the others were away: they would wait for it in
+        the next for good. The last one stays nobody's to leave, since the process comes to its models there.
+        """
+        after = self.after(change)
+        first = self.iterations - 1 if change.kind is ChangeKind.LEAVE_OUT else change.iteration
+        return after.first_empty(first)
+
     def next_iteration(self, node: str, done: int) -> int | None:
         """Return the first iteration from `done` on that the node takes part in, None after its last."""
         for start, end in self.spans(node):

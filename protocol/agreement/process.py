@@ -217,10 +217,10 @@ class Specification:
         )
 
     def voting(self, node: str, iteration: int) -> StepParameters:
-        """Return the parameters by which a node's model of an iteration votes.
+        """Return the parameters by which a node's model of an iteration votes, and its trees were made.
 
         They are those of the last step by then that learns: a step that does not learn leaves the ensemble
-        as it is, and how it votes.
+        as it is, and how it votes. Its features and limits say nothing of the model.
         """
         learning = [(step, first) for step, first in self.places() if step.kind.learns]
         begun = [step for step, first in learning if first <= iteration]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from protocol.agreement.step import Step
-from protocol.agreement.step_kind import StepKind, held_out_of
+from protocol.agreement.step_kind import HELD_OUT, StepKind, held_out_of
 from protocol.errors import ProcessError
 
 
@@ -35,7 +35,7 @@ def _check_held_out(step: Step, before: Sequence[Step]) -> None:
     """Refuse an evaluation on other rows than all steps before left out: the seed says which they are."""
     for earlier in before:
         if any(
-            held_out_of(earlier.parameters_of(node).options) != held_out_of(step.parameters_of(node).options)
+            _held_out(earlier, node) != _held_out(step, node)
             for node in {*earlier.overrides, *step.overrides, ""}
         ):
             raise ProcessError(
@@ -45,3 +45,9 @@ def _check_held_out(step: Step, before: Sequence[Step]) -> None:
             raise ProcessError(
                 "PROCESS_STEPS", f"steps {earlier.name} and {step.name} hold out rows by other seeds"
             )
+
+
+def _held_out(step: Step, node: str) -> float | None:
+    """Return what a node holds out, without all else of its parameters: there may be many nodes and steps."""
+    own = step.overrides.get(node, {}).get("options", {})
+    return held_out_of(own if HELD_OUT in own else step.parameters.options)

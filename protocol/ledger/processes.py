@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import ProcessState
-from protocol.agreement.parameters import TaskParameters
+from protocol.agreement.parameters import InitialModel, TaskParameters
 from protocol.agreement.plan import Plan
 from protocol.agreement.process import ModelAccess, Specification
 from protocol.agreement.step_kind import StepKind
@@ -303,6 +303,7 @@ class ModelContext(LedgerRecord):
     access: Annotated[ModelAccess, "who decides on access to a model once the process is completed"]
     licence: Annotated[Digest | None, "SHA-256 of the licence text that whoever asks for a model accepts"]
     ends_with: Annotated[StepKind | None, "the kind of its last step; absent if it learns", ABSENT] = None
+    initial: Annotated[InitialModel | None, "the model that it starts from; absent if none", ABSENT] = None
 
 
 @dataclass(frozen=True, slots=True)

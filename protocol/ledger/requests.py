@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from protocol import canonical
 from protocol.agreement.consent import Consent
+from protocol.agreement.parameters import InitialModel
 from protocol.agreement.process import ModelAccess
 from protocol.digest import Digest
 from protocol.errors import RecordError, StateError
@@ -185,6 +186,11 @@ class CatalogueEntry(LedgerRecord):
         MetricsOutput | None,
         "how well it does on rows that no step learned from, as the node's last task signed it"
         " (docs/formats/output-v1.md); absent where the process does not end with an evaluation",
+        ABSENT,
+    ] = None
+    initial: Annotated[
+        InitialModel | None,
+        "the model that its process started from, which may have learned from these rows; absent if none",
         ABSENT,
     ] = None
 

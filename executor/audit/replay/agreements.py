@@ -1,6 +1,7 @@
 """Images and processes: registered once, agreed by those who have to, changed along the life cycle."""
 
 from enum import StrEnum
+from functools import partial
 from typing import TypeVar
 
 from executor.audit.findings import Findings
@@ -8,6 +9,7 @@ from executor.audit.replay.callers import SCIENTIST
 from executor.audit.replay.view import ORCHESTRATION, View, Written
 from protocol.agreement.course import Course
 from protocol.agreement.lifecycle import IMAGE, PROCESS, ImageState, Lifecycle, ProcessState
+from protocol.agreement.proposal import check_proposal
 from protocol.agreement.step import VERSION
 from protocol.ledger import keys
 from protocol.ledger.changes import AcceptanceRecord, ChangeRecord
@@ -79,6 +81,7 @@ def check_process(findings: Findings, view: View, item: Written) -> None:
     if record.status is ProcessState.PROPOSED:
         proposed = view.provenance.role == SCIENTIST and record.specification.version == VERSION
         findings.check("agreements", proposed, f"{key} was proposed by one who may not, or as of old", where)
+        findings.allows("agreements", partial(check_proposal, record.specification), str(key), where)
         _check_images(findings, view, record, key)
     if record.status is ProcessState.RUNNING and was is ProcessState.PROPOSED:
         missing = ", ".join(record.missing)

@@ -1,7 +1,10 @@
 """The model that a process starts from: agreed on, fixed whole at the start, open to all members by then."""
 
+from functools import partial
+
 from executor.audit.findings import Findings
 from executor.audit.replay.view import View, Written
+from protocol.agreement.origin import check_origin
 from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
@@ -28,6 +31,9 @@ def check_initial(findings: Findings, view: View, item: Written) -> None:
     findings.check("estimators", counters, f"{key} continues at other counters than the model's", view.where)
     fixed = all(keys.initialtree(record.process, member.id) in view.written for member in members)
     findings.check("estimators", fixed, f"{key} leaves out trees of the model", view.where)
+    creators = [member.id.creator for member in members]
+    origin = partial(check_origin, process.specification, creators, view.plan)
+    findings.allows("estimators", origin, str(key), view.where)
     place = keys.access(record.model.process, record.model.node)
     access, names = view.before(place, AccessRecord), process.specification.organisations
     may = access is not None and all(access.allows(name, record.by.time) for name in names)

@@ -142,10 +142,11 @@ def check_tree(findings: Findings, view: View, item: Written) -> None:
     model = view.written.get(keys.model(str(process), str(node)))
     known = isinstance(model, ModelRecord) and record.id in model.stored and record.id.creator == creator
     findings.check("models", known, f"{item.key} belongs to no model of this transaction", view.where)
-    plan = view.plan(str(process))
-    agreed = plan.parameters(str(node), plan.iterations - 1).agreed
+    if not isinstance(model, ModelRecord):
+        return
+    agreed = view.process(model.process).specification
     try:
-        record.decode(agreed.limits)
+        record.decode(agreed.voting(model.node, model.iteration).limits)
         findings.count("models")
     except AttestreeError as error:
         findings.check("models", False, f"{item.key}: {error.code}: {error.cause}", view.where)

@@ -39,7 +39,7 @@ def check_quorum(findings: Findings, view: View, item: Written) -> None:
     given = consent.is_given(record.agreed)
     what = f"{key} holds with {len(record.agreed)} agreements, and {consent.needed} are needed"
     findings.check("quorums", given, what, view.where)
-    empty = progress.plan.after(record.change).first_empty(record.iteration)
+    empty = progress.plan.left_empty(record.change)
     findings.check("quorums", empty is None, f"{key} leaves nobody for iteration {empty}", view.where)
     next_one = record.number == process.course.count
     findings.check("quorums", next_one, f"{key} is not the next change of its process", view.where)

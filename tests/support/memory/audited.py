@@ -78,6 +78,24 @@ class SmallPlayer(Player):
         return (*arguments, str(Digest.of(raw))), {"transient": {"trees": raw}}
 
 
+class Successor(SmallPlayer):
+    """A node that goes on with a model and counts its trees from there."""
+
+    @classmethod
+    def of(cls, federation, node, model):
+        """A node that has begun with a published model, and has done nothing yet."""
+        made, ids = cls(federation, node), [EstimatorId.parse(member["id"]) for member in model["estimators"]]
+        made.ensemble, made.keys = {id_: cls.make(id_).tree.digest for id_ in ids}, 100
+        made.first = max((id_.counter + 1 for id_ in ids if id_.creator == node), default=0)
+        return made
+
+    def fitted(self):
+        return tuple(self.make(EstimatorId(self.node, self.first + number)) for number in range(self.n_new))
+
+    def result(self, **changes):
+        return super().result(**{"first": self.first, **changes})
+
+
 @cache
 def audited():
     """Play it once, to its end."""

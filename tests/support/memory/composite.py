@@ -84,6 +84,15 @@ class Composite(Federation):
         for iteration in range(PREPARE + 1, EVALUATE):
             self.play(iteration)
 
+    def learn_privately(self, largest):
+        """Learn, and share no tree that has more splits: models hold larger ones that nobody has seen."""
+        for iteration in range(PREPARE + 1, EVALUATE):
+            for player in self.players.values():
+                player.open(iteration)
+                player.share([tree for tree in player.fitted() if tree.tree.n_internal <= largest])
+            for player in self.players.values():
+                player.complete()
+
     def evaluate(self):
         for node in self.players:
             self.act(node, EVALUATE, MetricsOutput(GOOD, FAIR))

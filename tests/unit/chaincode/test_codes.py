@@ -13,6 +13,7 @@ from support.memory.federation import (
     TWO_ROUNDS,
     Federation,
     changed,
+    ended,
     estimators,
     for_all,
     in_base64,
@@ -317,6 +318,16 @@ def trees_that_only_the_node_has(federation):
     return federation.auditor1.code(MODEL, "Trees", P, "node01")
 
 
+def start_from_a_confidential_model():
+    """In an open process."""
+    made = ended(changed("steps", 0, "iterations", 1) | {"confidential": True})
+    model = made.admin1.evaluate(MODEL, "Get", P, "node01")
+    initial = {"process": P, "node": "node01", "digest": model["digest"]}
+    return made.scientist1.code(
+        "orchestration", "Create", changed("initial_model", initial) | {"process": "b"}
+    )
+
+
 def refuse_the_second_iteration(federation):
     return federation.nodes["node01"].code(EXECUTION, "Refuse", P, "node01", 1, "IMAGE_MISMATCH", {})
 
@@ -517,6 +528,7 @@ TRIGGERS = {
     "MODEL_UNFINISHED": ("running", after(lambda it: it.play(0), lambda it: first(it).publish_code())),
     "MODEL_ESTIMATORS": ("done", lambda federation: first(federation).publish_code(estimators=[])),
     "MODEL_DIGEST": ("done", lambda federation: first(federation).publish_code(digest=DIGESTS[3])),
+    "MODEL_CONFIDENTIAL": ("running", lambda _: start_from_a_confidential_model()),
     "MODEL_INCOMPLETE": ("done", trees_that_only_the_node_has),
     "MODEL_TREES": ("done", with_trees_left_out),
     "ACCESS_GRANT": ("published", model("Get", who="auditor3")),

@@ -10,6 +10,7 @@ from support.memory.federation import (
     played,
     prepared,
 )
+from support.memory.ledger import Line, M
 
 HERE = "orchestration"
 
@@ -124,3 +125,32 @@ def test_e9_the_end_of_a_process_reads_models_by_their_keys_and_no_access(federa
     assert not endorsed.ranges
     read = {key.split("\0")[1] for namespace, key in endorsed.reads if namespace == MODEL}
     assert read == {"model"}
+
+
+def test_e9_the_end_of_a_process_loads_no_models(federation, monkeypatch):
+    """A thousand of them may have a gigabyte; that they are there is in the seals that they came with."""
+    answered, call = [], Line.call
+
+    def heard(line, kind, payload):
+        found = call(line, kind, payload)
+        if kind in (M.GET_STATE, M.GET_STATE_MULTIPLE):
+            answered.append((line.namespace, found))
+        return found
+
+    monkeypatch.setattr(Line, "call", heard)
+    federation.publish_all("node01", "node03", "node04")
+    answered.clear()
+    assert complete_code(federation) == "PROCESS_UNPUBLISHED"
+    assert [found for namespace, found in answered if namespace == MODEL] == [b""]
+    federation.publish_all()
+    answered.clear()
+    assert federation.admin2.submit(HERE, "Complete", federation.process)["status"] == "completed"
+    assert MODEL not in {namespace for namespace, _ in answered}
+
+
+def test_a_model_without_a_seal_is_there_as_well(federation):
+    """Earlier versions sealed none."""
+    federation.publish_all()
+    for place in [place for place in federation.policies if place[0] == MODEL]:
+        del federation.policies[place]
+    assert federation.admin2.submit(HERE, "Complete", federation.process)["status"] == "completed"

@@ -17,6 +17,7 @@ from support.memory.composite import (
 )
 from support.memory.federation import EXECUTION, MODEL, N_FEATURES, N_NEW, estimators, prepared
 
+from chaincode.orchestration import contract as orchestration
 from protocol import canonical
 from protocol.digest import Digest
 from protocol.task.output import Figures, MetricsOutput
@@ -258,11 +259,32 @@ def test_a_node_that_fits_nothing_still_shares_and_takes():
         (altered(1, "parameters", "options", {"held_out": "0.5"}), "PROCESS_STEPS"),
         (altered(2, "overrides", {NODE: {"options": {"held_out": "0.5"}}}), "PROCESS_STEPS"),
         (altered(2, "parameters", "seed", 7), "PROCESS_STEPS"),
+        (altered(1, "parameters", "options", {"held_out": "0.25", "vote": "majority"}), "PROCESS_STEPS"),
+        (altered(2, "parameters", "options", {"held_out": "0.25", "threshold": "0.75"}), "PROCESS_STEPS"),
+        (altered(2, "overrides", {NODE: {"options": {"vote_cap": "0.5"}}}), "PROCESS_STEPS"),
+        (altered(2, "parameters", "limits", "max_depth", 63), "PROCESS_STEPS"),
+        (altered(2, "parameters", "limits", "n_features", N_FEATURES + 1), "PROCESS_STEPS"),
     ],
 )
 def test_c10_steps_that_contradict_their_kind(specification, code):
     federation = Composite(started=False)
     assert federation.scientist1.code(HERE, "Create", specification | {"process": "other"}) == code
+
+
+def test_d12_a_model_is_published_within_the_limits_of_the_step_that_learned(monkeypatch):
+    """Whatever the evaluation says of trees, after which no node could publish those it never shared."""
+    monkeypatch.setattr(orchestration, "check_proposal", lambda _: None)  # as in an earlier version
+    narrow = Composite(altered(2, "parameters", "limits", "max_internal", 1))
+    narrow.prepare()
+    narrow.learn_privately(8)
+    narrow.evaluate()
+    narrow.finish()
+    assert narrow.auditor1.evaluate(MODEL, "Get", narrow.process, NODE)["stored"]
+    wide = Composite(altered(1, "parameters", "limits", "max_internal", 8))
+    wide.prepare()
+    wide.learn_privately(8)
+    wide.evaluate()
+    assert wide.players[NODE].publish_code() == "TREE_TOO_MANY_NODES"
 
 
 def test_c10_steps_in_an_order_that_comes_to_nothing():

@@ -507,6 +507,25 @@ def test_h10_who_was_left_out_comes_back_by_consent_of_a_majority(consortium):
     assert status(consortium)["present"] == ["Org1MSP", "Org2MSP", "Org3MSP"]
 
 
+def test_h10_a_node_that_was_alone_in_an_iteration_and_is_silent_there_stops_nobody(consortium):
+    """The others were away for one iteration and wait for it in the next, where they cannot begin."""
+    consortium.play(0)
+    for node, member in (("node03", consortium.admin2), ("node05", consortium.admin3)):
+        member.submit(HERE, "Leave", P, node, 1)
+        member.submit(HERE, "Join", P, node, member.organisation, 2)
+        player = consortium.players[node]
+        player.joined = 1
+        player.open(2)
+        player.share()
+    call = (HERE, "LeaveOut", P, "node01", "silent")
+    consortium.admin2.submit(*call, time=later(consortium))
+    found = consortium.admin3.submit(*call, time=later(consortium))
+    assert (found["voted"], found["change"]) == (["Org2MSP", "Org3MSP"], 4)
+    for node in ("node03", "node05"):
+        consortium.players[node].complete()
+    assert status(consortium)["iteration"] == 3
+
+
 def test_h10_the_last_node_is_not_left_out(consortium):
     for node, owner in (("node01", consortium.scientist1), ("node03", consortium.scientist2)):
         owner.submit(HERE, "Leave", P, node, 1)

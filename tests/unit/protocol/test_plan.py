@@ -70,6 +70,16 @@ def test_an_iteration_without_nodes_is_found():
     assert plan(leaves[0]).first_empty(0) is None
 
 
+def test_h10_only_who_is_left_out_leaves_an_iteration_without_nodes_and_never_the_last():
+    """node02 is away in iteration 4 alone, where node01 is silent."""
+    away = [("leave", 4, {"node": "node02"}), ("join", 5, {"node": "node02", "organisation": "Org2MSP"})]
+    out = {"organisation": "Org1MSP", "nodes": {"node01": 4}, "whole": False, "last": {}}
+    leave = Change(ChangeKind.LEAVE, 4, {"node": "node01"})
+    assert plan(*away).left_empty(leave) == 4
+    assert plan(*away).left_empty(Change(ChangeKind.LEAVE_OUT, 4, out)) is None
+    assert plan(away[0]).left_empty(Change(ChangeKind.LEAVE_OUT, 4, out)) == 9
+
+
 def test_next_iteration_ends_with_the_process():
     made = plan()
     assert [made.next_iteration("node01", done) for done in (0, 9, 10)] == [0, 9, None]

@@ -9,17 +9,21 @@ from support.memory.scenario import NODES
 
 from chaincode.execution_record import contract as execution
 from chaincode.execution_record import result_rules, traces
+from chaincode.model import publication
 from chaincode.orchestration import absence
+from chaincode.orchestration import contract as orchestration
 from chaincode.orchestration import steps as orchestration_steps
 from executor.audit.bundle import parse_anchor
 from executor.audit.chain import Anchor
 from executor.audit.verify import verify_bundle
 from protocol.agreement.plan import Plan
+from protocol.agreement.process import Specification
 from protocol.digest import Digest
 from protocol.ledger.processes import TaskContext
 from protocol.task.output import MetricsOutput
 
 TWO = {node: NODES[node] for node in ("node01", "node03")}
+WIDE = Specification.from_dict(composite(nodes=TWO))
 METRICS = MetricsOutput(GOOD, FAIR)
 
 
@@ -53,7 +57,8 @@ def test_a_composite_process_passes_its_audit(federation):
 
 def test_the_vote_of_a_model_is_held_against_the_cap_of_the_step_that_learned():
     made = composite(nodes=TWO)
-    made["steps"][1]["parameters"]["options"] |= {"vote_cap": "0.5"}
+    for step in made["steps"][1:]:
+        step["parameters"]["options"] |= {"vote_cap": "0.5"}
     federation = blocks.record(Composite)(made)
     federation.prepare()
     federation.learn()
@@ -183,3 +188,42 @@ def test_h10_a_vote_against_a_node_that_waits_for_its_step_is_found(central, mon
     central.admin1.submit("orchestration", "LeaveOut", "fraud-2026", "node03", "too slow")
     about = "absence~fraud-2026~node03~Org1MSP"
     assert wrong(central) == {("silence", f"{about} is about nodes that owe nothing")}
+
+
+def test_c10_a_proposal_that_evaluates_by_another_vote_is_found(monkeypatch):
+    monkeypatch.setattr(orchestration, "check_proposal", lambda _: None)
+    made = composite(nodes=TWO)
+    made["steps"][2]["parameters"]["options"] |= {"threshold": "0.75"}
+    federation = blocks.record(Composite)(made)
+    ((claim, what),) = wrong(federation)
+    assert claim == "agreements"
+    assert what.endswith("nodes with threshold 0.75, and models of learn vote with None")
+
+
+def limited(learn, later):
+    """Some limit of internal nodes for trees where they are learned, another for those of the last step."""
+    made = composite(nodes=TWO)
+    for at, limit in ((1, learn), (2, later)):
+        parameters = made["steps"][at]["parameters"]
+        parameters["limits"] = parameters["limits"] | {"max_internal": limit}
+    federation = blocks.record(Composite)(made)
+    federation.prepare()
+    federation.learn_privately(min(learn, 8))
+    federation.evaluate()
+    return federation
+
+
+def test_d12_trees_of_a_model_keep_the_limits_of_the_step_that_learned_them(monkeypatch):
+    """An earlier version let evaluations have narrower ones: its models are as good as any."""
+    monkeypatch.setattr(orchestration, "check_proposal", lambda _: None)
+    federation = limited(255, 1)
+    federation.finish()
+    assert {claim for claim, _ in wrong(federation)} == {"agreements"}
+
+
+def test_d12_a_published_tree_beyond_the_limits_of_its_step_is_found(monkeypatch):
+    """It was never shared: its model is where it is first seen."""
+    federation = limited(8, 255)
+    monkeypatch.setattr(publication, "specification_of", lambda *_: WIDE)
+    federation.publish_all()
+    assert {claim for claim, _ in wrong(federation)} == {"models"}

@@ -2,29 +2,20 @@
 
 import pytest
 from support.memory import blocks
-from support.memory.audited import SPEC, SmallPlayer
+from support.memory.audited import SPEC, SmallPlayer, Successor
 from support.memory.federation import MODEL, Federation
 from support.memory.forgery import deleted, failures, rewritten
 from support.memory.ledger import VALID
 from support.memory.scenario import changed
 
 from chaincode.execution_record import initial
+from chaincode.orchestration import initial as orchestration_initial
 from protocol.digest import Digest
 from protocol.identifiers import EstimatorId
 
 HERE, NEXT = "orchestration", "second"
 NODES = {"node01": "Org1MSP", "node03": "Org2MSP"}
 ONE = changed("steps", 0, "iterations", 1, base=SPEC) | {"nodes": NODES, "topology": {"kind": "full"}}
-
-
-class Successor(SmallPlayer):
-    """A node that goes on with a model and counts its trees from there."""
-
-    def fitted(self):
-        return tuple(self.make(EstimatorId(self.node, self.first + number)) for number in range(self.n_new))
-
-    def result(self, **changes):
-        return super().result(**{"first": self.first, **changes})
 
 
 @pytest.fixture
@@ -55,13 +46,8 @@ def committed(federation, endorsed):
 
 def test_a_process_that_goes_on_with_a_model_holds(federation):
     assert committed(federation, start(federation)) == []
-    ids = [EstimatorId.parse(member["id"]) for member in federation.model["estimators"]]
-    members = {id_: SmallPlayer.make(id_).tree.digest for id_ in ids}
-    federation.players = {node: Successor(federation, node) for node in NODES}
-    for node, player in federation.players.items():
-        player.ensemble, player.keys = dict(members), 100
-        player.first = max((id_.counter + 1 for id_ in ids if id_.creator == node), default=0)
-        assert player.first > 0
+    federation.players = {node: Successor.of(federation, node, federation.model) for node in NODES}
+    assert all(player.first > 0 for player in federation.players.values())
     federation.play(0)
     assert failures(federation) == []
 
@@ -108,3 +94,16 @@ def test_c4_a_start_from_a_model_that_is_closed_to_a_member_is_found(federation,
     monkeypatch.setattr(initial, "_check_open_to", lambda *said: None)
     what = f"initial~{NEXT} was fixed for some who had no access to the model"
     assert committed(federation, start(federation)) == [("access", what)]
+
+
+def test_d17_a_start_that_gives_trees_to_another_organisations_node_is_found(federation, monkeypatch):
+    """A majority with other chaincode took a proposal in which the creators' names are exchanged."""
+    monkeypatch.setattr(orchestration_initial, "check_origin", lambda *_: None)
+    model = {"process": "fraud-2026", "node": "node01", "digest": federation.model["digest"]}
+    exchanged = {"node01": "Org2MSP", "node03": "Org1MSP"}
+    made = changed("initial_model", model, base=ONE) | {"process": "third", "nodes": exchanged}
+    federation.create(made)
+    for caller in (federation.admin1, federation.admin2):
+        caller.submit(HERE, "Accept", "third")
+    (what,) = committed(federation, federation.admin1.endorse(HERE, "Start", "third"))
+    assert "node01 of Org1MSP made trees of the model, and would belong to Org2MSP" in str(what)

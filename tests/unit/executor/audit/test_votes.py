@@ -50,6 +50,17 @@ def leave_out(consortium, *members, after=LONG):
     ]
 
 
+def test_h10_an_iteration_from_which_its_one_silent_node_was_left_out_holds(consortium, outcome):
+    """node01 and node03 are away for one iteration, in which node05 is alone."""
+    consortium.play(0)
+    for node, member in (("node01", consortium.admin1), ("node03", consortium.admin2)):
+        member.submit(HERE, "Leave", P, node, 1)
+        member.submit(HERE, "Join", P, node, member.organisation, 2)
+    *_, last = leave_out(consortium, consortium.admin1, consortium.admin2)
+    assert last["change"] == 4
+    assert outcome()[0] == []
+
+
 def test_votes_that_the_chaincode_counted_hold(consortium, outcome):
     leave_out(consortium, consortium.admin1, consortium.scientist2, after=SOON)
     *_, last = leave_out(consortium, consortium.admin1, consortium.scientist2, after=LONG + SOON)

@@ -12,6 +12,7 @@ from support.memory.story import call_of
 from executor.errors import UsageError
 from executor.model.request_output import catalogue_text, request_text, requests_text
 from executor.model.requests import MAX_LICENCE_BYTES, accepted_licence
+from protocol.agreement.parameters import InitialModel
 from protocol.digest import Digest
 from protocol.errors import RecordError
 from protocol.ledger.requests import CatalogueEntry
@@ -88,4 +89,8 @@ def test_the_catalogue_says_how_to_ask() -> None:
     shown = "balanced accuracy 0.950, precision 0.875, recall 0.900, on rows that it held out, signed"
     assert shown in catalogue_text([good])
     assert "of one class" in catalogue_text([replace(entry, measured=MetricsOutput(None, None))])
+    initial = InitialModel("before", "node02", Digest.of(b"model"))
+    doubt = "started  from before/node02: nothing says whether that one learned from the rows held out"
+    assert doubt in catalogue_text([replace(good, initial=initial)])
+    assert "started  from before/node02\n" in catalogue_text([replace(entry, initial=initial)])
     assert catalogue_text([]) == "no models"

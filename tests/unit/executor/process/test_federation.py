@@ -13,8 +13,9 @@ from executor.process.document import parse
 from executor.process.errors import FederationError
 from executor.process.federation import Federation, from_document, load
 from executor.process.validation import schema
+from learning.errors import ParameterError
 from learning.fit_options import FLOAT32_BITS, MAX_LEAVES, WAYS, FitOptions
-from learning.options import home_check_record, to_options
+from learning.options import from_step, home_check_record, to_options
 from learning.parameters import Defaults, Parameters
 from learning.ranking import RANKINGS
 from learning.robust import HomeCheck
@@ -167,7 +168,7 @@ steps:
   - name: warm
     kind: single
     image: attestree/learner:1
-    parameters: {seed: 1}
+    parameters: {seed: 1, limits: {max_depth: 8}}
   - name: train
     image: {name: attestree/learner, version: "1.10"}
     iterations: 4
@@ -432,6 +433,22 @@ def composite(tmp_path: Path, *changes: tuple[str, str]) -> Specification:
     return load(file).specification
 
 
+def test_options_may_be_null_where_the_learner_takes_that() -> None:
+    """`held_out: null` too, which says that nothing is held out."""
+    parts = {"type": ["object"]} | schema()["$defs"]["options"]
+    step = federation().specification.steps[0].parameters
+    for name in to_options(EVERY):
+        allowed = jsonschema.Draft202012Validator(parts).is_valid({name: None})
+        try:
+            from_step(replace(step, options={name: None}))
+        except ParameterError:
+            assert not allowed, name
+        else:
+            assert allowed, name
+    nothing = federation(("fit: balanced", "fit: balanced\n  held_out: null"))
+    assert str(nothing.specification.digest) == GOLDEN
+
+
 def test_the_composite_example_prepares_learns_and_evaluates(tmp_path: Path) -> None:
     prepare, learn, evaluate = composite(tmp_path).steps
     assert [step.kind.value for step in (prepare, learn, evaluate)] == ["prepare", "iterative", "evaluate"]
@@ -468,12 +485,12 @@ def test_a_prepare_step_without_ranges_holds_rows_against_the_schema_alone(tmp_p
         (
             "threshold: 0.3\n        held_out: 0.25 #",
             "threshold: 0.4\n        held_out: 0.25 #",
-            "votes with 0.4",
+            "models of learn vote with 0.4",
         ),
         (
             "fit: balanced\n        threshold: 0.3\n        held_out: 0.25\n",
             "held_out: 0.25\n        threshold: 0.3\n        vote_cap: 0.5\n",
-            "with vote_cap 0.5, and its model votes with 0.25",
+            "with vote_cap 0.5, and models of learn vote with 0.25",
         ),
     ],
 )
