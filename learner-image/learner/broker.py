@@ -65,7 +65,10 @@ class Broker:
 
     def _watch(self, gone: Callable[[], None]) -> None:
         poll = select.poll()
-        poll.register(self._socket, select.POLLRDHUP | select.POLLHUP)
+        try:
+            poll.register(self._socket, select.POLLRDHUP | select.POLLHUP)
+        except ValueError:
+            return  # closed before this thread began
         poll.poll()
         # Who is asking at this moment finds out by itself, and knows more.
         with self._asking:

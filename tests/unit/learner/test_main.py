@@ -159,6 +159,15 @@ def test_a_learner_that_ends_by_itself_misses_nobody():
     theirs.close()
 
 
+def test_a_learner_that_is_done_before_its_watch_begins_misses_nobody_and_says_nothing():
+    broker, theirs = connected(b"")
+    gone = threading.Event()
+    with broker, theirs:
+        pass
+    broker._watch(gone.set)
+    assert not gone.is_set()
+
+
 def test_a_request_that_is_too_large_is_not_the_brokers_fault():
     broker, theirs = connected(b"")
     with broker, theirs, pytest.raises(FrameError):
