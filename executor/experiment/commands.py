@@ -113,7 +113,7 @@ def paper(run: RunOptions, *, fit: str, ledger: bool) -> None:
 def robust(run: RunOptions, *, resume: Path | None) -> None:
     """Put hostile nodes among the others and see what the honest ones lose.
 
-    Eleven attacks by one node up to a whole organisation of four, by nodes of three of them, and around
+    Twelve attacks by one node up to a whole organisation of four, by nodes of three of them, and around
     single nodes, on the full topology and the ring, and on the example's ring of four, on three splits; every
     goal for the shipped defence, met or missed. Tables and page are written after each seed.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FITS = ("plain", "balanced", "extra", "undersampled", "regressor", "boosted")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
-ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow", "accord")
+ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow", "accord", "murmur")
 NONE = "none"
 
 
