@@ -87,6 +87,8 @@ def _suspicion(rows: Rows, limits: TreeLimits) -> NDArray[np.float64]:
     """Return how anomalous each row looks to trees that did not train on it."""
     rng = np.random.default_rng(SEED)
     found = np.zeros(len(rows))
+    if len(rows) < 2:
+        return found
     for _ in range(ROUNDS):
         order = rng.permutation(len(rows))
         halves = (order[::2], order[1::2])

@@ -211,6 +211,11 @@ def test_in_accord_without_an_anomaly_to_learn_from_nothing_is_found(rows):
     assert {tree.n_nodes > 1 for tree in made("accord", quiet)} == {True}
 
 
+@pytest.mark.parametrize("kind", ["accord", "murmur"])
+def test_a_single_row_is_enough_to_agree_on_a_tree(rows, kind):
+    assert len(made(kind, Rows.of(rows.X[:1], rows.y[:1]))) == 4
+
+
 def test_a_check_with_a_memory_makes_the_same_attack():
     class Remembering(HomeCheck):
         pass
