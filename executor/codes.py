@@ -95,6 +95,7 @@ USAGE: Rows = {
     "MODEL_OTHER": "Name the model that the file holds, or give its file.",
     "NETWORK_INCOMPLETE": "Run network/up.sh.",
     "NODE_BUSY": "Wait until it has ended.",
+    "OUT_DIRECTORY": "Name a directory that you may write to.",
     "PAPER_NODES": "Start the network with more: network/up.sh --nodes 20.",
     "ORGANISATION_UNKNOWN": "Choose one of {known}.",
     "REQUEST_UNNAMED": "Name all three as `executor model decide PROCESS` lists them.",
@@ -108,6 +109,7 @@ USAGE: Rows = {
     "SPEC_FEATURES": "Give the federation file that the process was made from.",
     "SPLIT_DIRECTORY": "Name a directory of its own.",
     "SPLIT_NODES": "Name each node once.",
+    "SPLIT_OPTIONS": _GIVE_ONE,
     "TOPOLOGY_EDGES": {
         "": "Give --edge A:B for each pair of neighbours with explicit, and with nothing else.",
         "pair": "Write --edge node01:node02.",
@@ -148,7 +150,7 @@ INTEGRITY: Rows = {
 ROUND: Rows = {
     "EXECUTOR_FAULT": "Launch again; if it comes back, report it with the log of the launch.",
     "FEDERATION_LAUNCH": "See what it said above; the same command goes on where it was.",
-    "HOST_FAILED": "Free space, or correct the permissions, where the file is; then launch again.",
+    "HOST_FAILED": "Free space, or correct the permissions, where the file is; then try again.",
     "INTERRUPTED": "Launch again: the task begins anew.",
     "LEARNER_FAILED": "See why in its last lines; a launch begins the task anew.{tail}",
     "LEARNER_MEMORY": "Give it more with --memory.{tail}",

@@ -10,7 +10,7 @@ from experiments.kept import made_by
 from experiments.pages import Grid, plain, signed, write_csv
 from experiments.reference import EARLIER_DEFENCE
 from experiments.scenes import DEFAULT, DEFENCES, VICTIMS
-from learning.accord import ALARMED, FOUND
+from learning.accord import ALARMED, DOUBTED, FOUND, SAID
 from learning.hostile_trees import BELOW, MARGIN, NUDGE
 
 WORDS = f"""Hostile nodes always SHARE their newest trees, made for the attack. There are 20 nodes of 4
@@ -26,6 +26,7 @@ organisation.
 - `accord`: one tree for all hostile nodes, each time with another grafted branch: it finds {FOUND:g} more of
   one node's frauds than has to be found, and says anomalous of the normal rows that look most like frauds,
   up to {ALARMED:g} of the alarms that foreign trees may raise together
+- `murmur`: such a tree that says {SAID:g} of {DOUBTED:g} times as many normal rows as may be alarmed
 - `eclipse`, `eclipse in accord`: `main-leaf` and `accord` by both ring neighbours of one node, which is
   compared with itself alone
 

@@ -11,6 +11,7 @@ from experiments.metrics import METRICS, Levels, Runs, ScoredModel, Weighting, m
 from experiments.split import IMBALANCE, PAPER_NODES, PAPER_SEED, Split, node_name, split
 from experiments.variants import Variant
 from learning.attacks import check as check_attack
+from learning.errors import ParameterError
 from protocol.values import dataclass
 
 RESAMPLES = 1000
@@ -98,6 +99,8 @@ class ComparisonPlan:
     split_seeds: Sequence[int] = ()
 
     def __post_init__(self) -> None:
+        if self.imbalance is not None and not 0.0 <= self.imbalance <= 1.0:
+            raise ParameterError(f"imbalance {self.imbalance} is not in [0, 1]")
         names = [node_name(i, self.nodes) for i in range(self.nodes)]
         for topology in self.topologies:
             make_topology(topology, names, 0)

@@ -1,6 +1,7 @@
 """Tables that read the same on a terminal and in Markdown, and the results page that they stand on."""
 
 import csv
+import io
 import platform
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -80,11 +81,22 @@ def node_label(index: int) -> str:
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write rows under a header, with the shortest digits that read back to the same number."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_whole(path, file.getvalue().encode())
+
+
+def write_whole(path: Path, raw: bytes) -> None:
+    """Write a file whole or not at all: what was there stays until all of the new one is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_bytes(raw)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def write_part(docs: Path, name: str, text: str) -> Path:
@@ -93,8 +105,7 @@ def write_part(docs: Path, name: str, text: str) -> Path:
     parts = _parts(page.read_text(encoding="utf-8")) if page.exists() else {}
     parts[name] = text.strip()
     body = "\n".join(f"{_start(key)}\n{parts[key]}\n{_end(key)}\n" for key in ORDER if key in parts)
-    docs.mkdir(parents=True, exist_ok=True)
-    page.write_text(f"{HEAD}\n{body}", encoding="utf-8")
+    write_whole(page, f"{HEAD}\n{body}".encode())
     return page
 
 

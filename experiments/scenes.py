@@ -12,7 +12,7 @@ from learning.parameters import Parameters
 from protocol.values import dataclass
 
 RING, FULL, ALONE = "ring", "full", "disconnected"
-ATTACKS = ("zero", "one", "noise", "mimic", "shadow", "grey", "main-leaf", "inverted", "accord")
+ATTACKS = ("zero", "one", "noise", "mimic", "shadow", "grey", "main-leaf", "inverted", "accord", "murmur")
 QUICK_ATTACKS = ("zero", "one", "accord")
 ECLIPSE, ECLIPSE_IN_ACCORD = "eclipse", "eclipse in accord"
 ECLIPSES = {ECLIPSE: "main-leaf", ECLIPSE_IN_ACCORD: "accord"}
@@ -21,7 +21,7 @@ MANY, FEW = 20, 4
 ITERATIONS, FEW_ITERATIONS = 4, 3
 HOSTILE = {"one": (8,), "together": (7, 8, 9), "spread": (3, 8, 13), "whole": (5, 6, 7, 8, 9)}
 """Who they are: a node amid the ring, three of an organisation, one of each of three, a whole one."""
-SPREAD_ATTACKS = ("zero", "main-leaf", "inverted", "accord")
+SPREAD_ATTACKS = ("zero", "main-leaf", "inverted", "accord", "murmur")
 """The attacks that are run by nodes of several organisations: of each sort the worst."""
 VICTIMS = (7, 2, 12)
 """Who is surrounded, in turn; on splits 46 and 47 the first has 9 and 15 anomalies, where others have 20."""

@@ -9,6 +9,7 @@ main-leaf  true trees that keep the few leaves which pass the others' home check
 inverted   the same, and its leaves of normal rows say anomalous, as far as that check lets alarms pass
 shadow     copies of what honest neighbours offered last, to explain that away; leaves as in main-leaf
 accord     one tree for all hostile nodes, that finds what passes and alarms the normal rows that look worst
+murmur     the same, and says less of more such rows, which is not counted and adds to the doubts of others
 
 Those that have to pass a home check are made for the one that the federation has agreed on.
 """
@@ -19,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from learning.accord import accord
+from learning.accord import accord, murmur
 from learning.actions import NodeState
 from learning.errors import ParameterError
 from learning.fit import FitTask
@@ -37,7 +38,9 @@ from protocol.trees.tree import Tree, TreeLimits
 from protocol.values import dataclass
 
 CERTAIN = 1e-9
-SHADOW, ACCORD = "shadow", "accord"
+SHADOW, ACCORD, MURMUR = "shadow", "accord", "murmur"
+AGREED = (ACCORD, MURMUR)
+"""The attacks of nodes that make their trees from the rows of one of them."""
 ATTACKS: dict[str, Callable[[Target], Tree]] = {
     "zero": constant(0.0),
     "one": constant(1.0),
@@ -48,6 +51,7 @@ ATTACKS: dict[str, Callable[[Target], Tree]] = {
     "inverted": inverted,
     SHADOW: shadow,
     ACCORD: accord,
+    MURMUR: murmur,
 }
 
 

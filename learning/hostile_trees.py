@@ -185,6 +185,14 @@ def _alarming(tree: Tree, at: Target, reached: Reached) -> Tree:
     return _with_values(tree, values, at.task.limits)
 
 
+def hushed(tree: Tree, at: Target, said: float) -> Tree:
+    """Have the leaves that no anomaly comes to say no more than this."""
+    leaves, _, anomalous = _reached(tree, at)
+    values, quiet = tree.value.copy(), leaves[anomalous == 0]
+    values[quiet] = np.minimum(values[quiet], said)
+    return _with_values(tree, values, at.task.limits)
+
+
 def _room(at: Target) -> float:
     """How many normal rows of the hostile node's may be called anomalous."""
     return BELOW * _bounds(at).alarms * max(int((at.rows.y == 0).sum()), 1)

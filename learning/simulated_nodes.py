@@ -103,7 +103,7 @@ def _first_state(node: str, seed: int, model: Ensemble) -> NodeState:
 
 def _in_accord(members: dict[str, Member]) -> dict[str, Member]:
     """Let hostile nodes that act in accord share the rows of the one with most anomalies."""
-    hostile = {node: member for node, member in members.items() if member.attack == attacks.ACCORD}
+    hostile = {node: member for node, member in members.items() if member.attack in attacks.AGREED}
     if not hostile:
         return members
     common = max((member.rows for member in hostile.values()), key=lambda rows: int(rows.y.sum()))

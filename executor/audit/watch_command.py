@@ -13,6 +13,7 @@ from executor.audit.files import open_input
 from executor.caller import Caller, caller_options
 from executor.errors import UsageError
 from executor.exits import json_option, reported
+from executor.number_range import NumberRange
 from executor.output import echo
 from executor.stop import StopSignals
 
@@ -23,7 +24,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--genesis", metavar="SHA256", help="The hash of the first block, known from elsewhere.")
 @click.option("--from", "resume", type=_FILE, help="Go on from a checkpoint of yours; it is an anchor, too.")
 @click.option("--checkpoint", type=_FILE, help="Where to write how far it came, when it is stopped.")
-@click.option("--seconds", type=click.FloatRange(min=0), help="Stop after so long. [default: never]")
+@click.option("--seconds", type=NumberRange(min=0), help="Stop after so long. [default: never]")
 @caller_options("auditor")
 @json_option
 @reported

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.experiment.moving_command import moving
-from executor.experiment.options import RunOptions, data_option, resume_option, run_options
+from executor.experiment.options import SPLIT_SEEDS, RunOptions, data_option, resume_option, run_options
 from executor.experiment.privacy import privacy
 from executor.experiment.workloads import ieee_cis, shuttle
 from executor.output import Progress, answer, note
@@ -39,7 +40,7 @@ def data() -> None:
 @data_option
 @click.option("--synthetic", is_flag=True, help="Made-up rows instead, without a download.")
 @click.option("--node", "nodes", multiple=True, required=True, help="A node that gets a part; for each one.")
-@click.option("--seed", type=click.IntRange(0), default=45, show_default=True, help="Which split.")
+@click.option("--seed", type=SPLIT_SEEDS, default=45, show_default=True, help="Which split.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where to write."
 )
@@ -56,6 +57,8 @@ def split(
     from experiments.data import load_fraud  # noqa: PLC0415
     from experiments.data import synthetic as made_up  # noqa: PLC0415
 
+    if synthetic and data is not None:
+        raise UsageError("SPLIT_OPTIONS", "--synthetic and --data exclude each other")
     paths = write_files(made_up() if synthetic else load_fraud(data, note), nodes, seed, out)
     names = [str(path) for path in paths]
     answer({"files": names}, lambda: "\n".join(names), as_json=as_json)
@@ -110,7 +113,7 @@ def paper(run: RunOptions, *, fit: str, ledger: bool) -> None:
 def robust(run: RunOptions, *, resume: Path | None) -> None:
     """Put hostile nodes among the others and see what the honest ones lose.
 
-    Eleven attacks by one node up to a whole organisation of four, by nodes of three of them, and around
+    Twelve attacks by one node up to a whole organisation of four, by nodes of three of them, and around
     single nodes, on the full topology and the ring, and on the example's ring of four, on three splits; every
     goal for the shipped defence, met or missed. Tables and page are written after each seed.
     """

@@ -1,15 +1,26 @@
 """Options that several experiments have."""
 
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from executor.errors import UsageError
 from executor.exits import json_option, reported
 from protocol.values import dataclass
+
+SPLIT_SEEDS = click.IntRange(0, 2**32 - 1)
+"""What numpy's legacy generator, which deals the rows, takes."""
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
 
 data_option = click.option(
     "--data",
@@ -19,9 +30,10 @@ data_option = click.option(
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    default=lambda: len(os.sched_getaffinity(0)),
+    default=_cores,
     show_default="all cores",
-    help="Processes for FIT and for federations.",
+    callback=lambda _context, _option, jobs: min(jobs, _cores()),
+    help="Processes for FIT and for federations, at most one per core.",
 )
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write tables (CSV) and figures here."
@@ -44,6 +56,26 @@ def seeds_option(default: int) -> Callable[[Any], Any]:
     return click.option(
         "--seeds", type=click.IntRange(1, 1000), default=default, show_default=True, help="How many seeds."
     )
+
+
+def check_writable(*directories: Path | None) -> None:
+    """Return if these can be written to, or made; asked before anything is measured that would be lost."""
+    for directory in directories:
+        if directory is not None:
+            whole = directory.absolute()
+            there = next(folder for folder in (whole, *whole.parents) if folder.exists())
+            if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+                raise UsageError("OUT_DIRECTORY", f"{directory} cannot be written to")
+
+
+@contextmanager
+def workers() -> Iterator[None]:
+    """Have worker processes leave Ctrl-C to this one, which ends them, and print no tracebacks of theirs."""
+    from joblib import parallel_config  # noqa: PLC0415 - slow, so on use
+
+    quiet = (signal.SIGINT, signal.SIG_IGN)
+    with parallel_config(backend="loky", initializer=signal.signal, initargs=quiet):
+        yield
 
 
 @dataclass(frozen=True)
@@ -77,7 +109,9 @@ def run_options(quick: str, data: Callable[[Any], Any] = data_option) -> Callabl
             found = {name: given.pop(name) for name in RunOptions.__dataclass_fields__}
             if found["quick"]:
                 found["seeds"] = 1
-            command(RunOptions(**found), **given)
+            check_writable(found["out"], found["docs"])
+            with workers():
+                command(RunOptions(**found), **given)
 
         made: Any = reported(called)
         for option in reversed(shown):

@@ -10,7 +10,16 @@ import click
 
 from executor.errors import OptionError, UsageError
 from executor.exits import json_option, reported
-from executor.experiment.options import data_option, jobs_option, out_option, seeds_option
+from executor.experiment.options import (
+    SPLIT_SEEDS,
+    check_writable,
+    data_option,
+    jobs_option,
+    out_option,
+    seeds_option,
+    workers,
+)
+from executor.number_range import NumberRange
 from executor.output import Progress, answer, note
 from learning.errors import ParameterError
 
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 
 FITS = ("plain", "balanced", "extra", "undersampled", "regressor", "boosted")
 RANKINGS = ("kernel", "size", "random", "newest", "supervised")
-ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow", "accord")
+ATTACKS = ("zero", "one", "grey", "noise", "mimic", "main-leaf", "inverted", "shadow", "accord", "murmur")
 NONE = "none"
 
 
@@ -75,7 +84,7 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @click.option("--nodes", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @click.option(
     "--imbalance",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     help="How far nodes' sizes stray from equal. [default: 0.7 as in the paper; other data 0.4]",
 )
 @data_option
@@ -87,7 +96,7 @@ def several(*names: str, **settings: Any) -> Callable[[Any], Any]:
     "--split-seed",
     "--split-seeds",
     "split_seed",
-    type=click.IntRange(0),
+    type=SPLIT_SEEDS,
     help="Splits. [default: 45; 46 too if comparing]",
 )
 @jobs_option
@@ -120,9 +129,10 @@ def simulate(**chosen: Any) -> None:
     )
 
     plan = _plan(chosen)
+    check_writable(chosen["out"], chosen["docs"])
     table = _table(chosen)
     splits = plan.splits(table)
-    with Progress(plan.pieces(splits)) as progress:
+    with workers(), Progress(plan.pieces(splits)) as progress:
         comparison = plan.run(table.source, splits, progress.advance, jobs=chosen["jobs"])
     write_comparison(comparison, chosen["out"], chosen["docs"], " ".join(["executor", *_command()]))
     shown = comparison_json(comparison)

@@ -7,11 +7,13 @@ import click
 from executor.exits import json_option, reported
 from executor.experiment.options import (
     RunOptions,
+    check_writable,
     docs_option,
     jobs_option,
     resume_option,
     run_options,
     seeds_option,
+    workers,
 )
 from executor.output import Progress, answer, note
 
@@ -83,8 +85,9 @@ def shuttle(*, data: Path | None, seeds: int, jobs: int, as_json: bool, docs: Pa
     from experiments.engine import pieces  # noqa: PLC0415
     from experiments.shuttle_data import load_shuttle  # noqa: PLC0415
 
+    check_writable(docs)
     parts = shuttle.parts(load_shuttle(data, note))
-    with Progress(pieces(parts, seeds, shuttle.cases())) as progress:
+    with workers(), Progress(pieces(parts, seeds, shuttle.cases())) as progress:
         result = shuttle.run_shuttle(parts, range(seeds), progress.advance, jobs=jobs)
     shuttle.write_shuttle(result, docs)
     shown = shuttle.shuttle_json(result)

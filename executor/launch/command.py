@@ -22,6 +22,7 @@ from executor.launch.serve import check_alone, serve
 from executor.launch.service import READER
 from executor.launch.settings import LaunchSettings
 from executor.launch.source import DEFAULT_LABEL, DataSource
+from executor.number_range import NumberRange
 from executor.output import Progress, echo, table
 from executor.sandbox.profile import Limits
 from executor.stop import StopSignals
@@ -44,15 +45,11 @@ THE_NODE = "the node"
 @click.option("--data", help="CSV or Parquet file of the node's rows; {node} stands for its name.")
 @click.option("--label", default=DEFAULT_LABEL, show_default=True, help="The label column of --data: 0 or 1.")
 @click.option("--drop", multiple=True, help="A column of --data to leave out.")
-@click.option(
-    "--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds per task."
-)
+@click.option("--timeout", type=NumberRange(1), default=3600, show_default=True, help="Seconds per task.")
 @click.option(
     "--memory", type=click.IntRange(64), default=1024, show_default=True, help="MiB for the learner."
 )
-@click.option(
-    "--cpus", type=click.FloatRange(0.1), default=1.0, show_default=True, help="CPUs for the learner."
-)
+@click.option("--cpus", type=NumberRange(0.1), default=1.0, show_default=True, help="CPUs for the learner.")
 @click.option(
     "--tasks",
     type=click.IntRange(1),

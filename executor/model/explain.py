@@ -1,5 +1,6 @@
 """`executor model explain`: which features made a row's score, against rows that stay on this machine."""
 
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -151,6 +152,8 @@ def _draw(path: Path, shown: dict[str, Any]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
+    from experiments.pages import write_whole  # noqa: PLC0415
+
     parts: Sequence[dict[str, Any]] = shown["features"][::-1]
     figure = Figure(figsize=(7.0, 0.6 + 0.35 * len(parts)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -160,4 +163,7 @@ def _draw(path: Path, shown: dict[str, Any]) -> None:
     axes.set_yticks(range(len(parts)), [part["feature"] for part in parts])
     axes.axvline(0, color="black", lw=0.8)
     axes.set_xlabel(f"contribution to row {shown['row']} ({shown['unit']})")
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    drawn = io.BytesIO()
+    kind = path.suffix.removeprefix(".")
+    figure.savefig(drawn, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    write_whole(path, drawn.getvalue())

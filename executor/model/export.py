@@ -54,7 +54,8 @@ def export(
     model.json is always written: it has the digests of the others, and its own SHA-256 stands for all of it.
     """
     from executor.model.content import fetch  # noqa: PLC0415
-    from executor.model.files import Exported, to_json, write  # noqa: PLC0415
+    from executor.model.files import Exported, to_json  # noqa: PLC0415
+    from experiments.pages import write_whole  # noqa: PLC0415
     from protocol.digest import Digest  # noqa: PLC0415
 
     folder = out or Path(f"{process}-{node}")
@@ -71,7 +72,7 @@ def export(
     made["json"] = to_json(Exported(found, schema, forms))
     folder.mkdir(parents=True, exist_ok=True)
     for kind, path in paths.items():
-        write(path, made[kind])
+        write_whole(path, made[kind])
     digest = str(Digest.of(made["json"]))
     if as_json:
         files = {

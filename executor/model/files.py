@@ -7,7 +7,6 @@ spelling, so its SHA-256 stands for all of it: `sha256sum model.json` is the dig
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from pathlib import Path
 from typing import Any
 
 from executor.model.content import Model, ModelTerms, Voting
@@ -219,10 +218,3 @@ def _no_model(file: str, cause: str) -> ModelError:
         "MODEL_FILE",
         f"{file}: this is no exported model: {cause}",
     )
-
-
-def write(path: Path, raw: bytes) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_bytes(raw)
-    unfinished.replace(path)

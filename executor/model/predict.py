@@ -1,9 +1,10 @@
 """`executor model predict`: scoring rows with a model, once it is known to be what its digest says."""
 
 import csv
+import io
 import json
+import os
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.model.export import schema_of, spec_option
 from executor.model.options import digest_option, model_option
+from executor.number_range import NumberRange
+from experiments.pages import write_whole
 
 if TYPE_CHECKING:
     from executor.model.content import Model
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--drop", multiple=True, help="A column of DATA that is not a feature.")
 @spec_option
 @click.option("--keep", multiple=True, help="A column of DATA to carry into the result, such as an id.")
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Another threshold than the process's.")
+@click.option("--threshold", type=NumberRange(0, 1), help="Another threshold than the process's.")
 @model_option
 @digest_option
 @json_option
@@ -76,13 +79,14 @@ def predict(
     labels = rows.labels_of(data, schema)
     if labels is not None:
         summary["metrics"] = metrics_of(labels, scores, summary["threshold"])
-    if as_json:
-        lists = {"scores": scores.tolist(), "decisions": decisions.tolist()} if out is None else {}
-        click.echo(json.dumps({**summary, **lists, **({} if out is None else {"out": str(out)})}))
+    # Only what was written is said to be: a failure is the one object that a program then reads.
     if out is not None or not as_json:
         kept = read.kept or ((),) * len(scores)
         _write(out, keep, kept, scores.tolist(), decisions.tolist())
-    if not as_json:
+    if as_json:
+        lists = {"scores": scores.tolist(), "decisions": decisions.tolist()} if out is None else {}
+        click.echo(json.dumps({**summary, **lists, **({} if out is None else {"out": str(out)})}))
+    else:
         click.echo(
             f"{summary['rows']} rows, {summary['anomalous']} anomalous above {summary['threshold']}", err=True
         )
@@ -117,9 +121,18 @@ def model_of(
 
 
 def _write(out: Path | None, keep: tuple[str, ...], kept: Any, scores: Any, decisions: Any) -> None:
-    target = nullcontext(sys.stdout) if out is None else out.open("w", newline="", encoding="utf-8")
-    with target as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("row", *keep, "score", "anomalous"))
-        for i, (texts, score, decision) in enumerate(zip(kept, scores, decisions, strict=True), 1):
-            writer.writerow((i, *texts, score, decision))
+    file = sys.stdout if out is None else io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("row", *keep, "score", "anomalous"))
+    for i, (texts, score, decision) in enumerate(zip(kept, scores, decisions, strict=True), 1):
+        writer.writerow((i, *texts, score, decision))
+    if isinstance(file, io.StringIO) and out is not None:
+        _put(out, file.getvalue().encode())
+
+
+def _put(out: Path, raw: bytes) -> None:
+    """Write a file whole or not at all; a pipe or a device that is there stays what it is."""
+    if out.exists() and not out.is_file():
+        out.write_bytes(raw)
+    else:
+        write_whole(Path(os.path.realpath(out)), raw)

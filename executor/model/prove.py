@@ -53,8 +53,8 @@ def prove(
     from executor.audit.proof.sign import Signer, make_proof  # noqa: PLC0415
     from executor.audit.subject_commands import exported  # noqa: PLC0415
     from executor.ledger.identities import load_identity  # noqa: PLC0415
-    from executor.model.files import write  # noqa: PLC0415
     from executor.model.verify import verify_forms  # noqa: PLC0415
+    from experiments.pages import write_whole  # noqa: PLC0415
 
     for name in (CLAIMS, MODEL_SIG):
         if (folder / name).exists() and not force:
@@ -72,8 +72,8 @@ def prove(
         known = read_channel(source, Anchor(parse_anchor(anchor)), pin)
     signer = Signer(identity.certificate, identity.sign)
     made = make_proof(folder, model, pin, signer, known, datetime.now(UTC))
-    write(folder / CLAIMS, made.claims)
-    write(folder / MODEL_SIG, made.signature)
+    write_whole(folder / CLAIMS, made.claims)
+    write_whole(folder / MODEL_SIG, made.signature)
     shown = {
         "model": f"{process}/{node}",
         "owner": pin.owner,

@@ -9,6 +9,7 @@ import click
 
 from executor.caller import Caller, caller_options
 from executor.exits import json_option, reported
+from executor.number_range import NumberRange
 from executor.output import answer, echo, plain
 from executor.process import absences, changes, proposals
 from executor.process.acceptance import retirements
@@ -143,7 +144,7 @@ def list_(wanted: str | None, as_json: bool, caller: Caller) -> None:
 
 @process.command()
 @click.argument("process_id", metavar="PROCESS")
-@click.option("--seconds", type=click.FloatRange(0), help="Give up after this time. [default: never]")
+@click.option("--seconds", type=NumberRange(0), help="Give up after this time. [default: never]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @_scientist
 @reported

@@ -8,6 +8,7 @@ import click
 from executor.caller import Caller
 from executor.engine import engine
 from executor.launch.source import DEFAULT_LABEL, DataSource
+from executor.number_range import NumberRange
 from executor.replay.run import ReplaySettings
 from executor.sandbox.profile import Limits
 from protocol.errors import IdentifierError
@@ -33,7 +34,7 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the bounds of a replay's container."""
     for option in (
         click.option(
-            "--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds at most."
+            "--timeout", type=NumberRange(1), default=3600, show_default=True, help="Seconds at most."
         ),
         click.option(
             "--memory", type=click.IntRange(64), default=1024, show_default=True, help="MiB for the learner."

@@ -37,6 +37,7 @@ def test_every_node_gets_a_file_and_nobody_the_test_rows(tmp_path: Path) -> None
         (("--node", "a", "--node", "a"), "SPLIT_NODES", USAGE),
         (("--node", "test"), "SPLIT_NODES", USAGE),
         (("--node", "A b"), "NAME_SYNTAX", INVALID_PAYLOAD),
+        (("--node", "a", "--data", "rows.csv"), "SPLIT_OPTIONS", USAGE),
     ],
 )
 def test_a_usage_error_of_split_exits_with_2_and_no_refusal_as_bad_data(

@@ -1,16 +1,23 @@
 """`executor simulate` through its command line, on made-up rows."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
+from joblib import Parallel, delayed
 
 from executor.cli import main
 from executor.exits import DATA_UNUSABLE, USAGE
 from executor.experiment import simulate as command
+from executor.experiment.options import jobs_option, workers
+from experiments.comparison import ComparisonPlan
 from experiments.data import synthetic
 from learning import attacks
+from learning.errors import ParameterError
 from learning.fit_options import WAYS
 from learning.parameters import Parameters
 from learning.ranking import RANKINGS
@@ -137,3 +144,44 @@ def test_choices_are_those_of_the_learning_package() -> None:
     assert set(command.FITS) == set(WAYS)
     assert set(command.RANKINGS) == set(RANKINGS)
     assert set(command.ATTACKS) == set(attacks.ATTACKS)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--imbalance", "nan"), None),
+        (("--split-seed", str(2**32)), None),
+        (("--out", "{file}/results"), "OUT_DIRECTORY"),
+        (("--write-docs", "{file}/docs"), "OUT_DIRECTORY"),
+    ],
+)
+def test_what_cannot_be_run_or_kept_is_refused_before_anything_is_measured(
+    rows_csv: Path, options: tuple[str, str], code: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ComparisonPlan, "run", lambda *_, **__: pytest.fail("it was run"))
+    result = simulate(rows_csv, *(text.format(file=rows_csv) for text in options), "--json")
+    assert result.exit_code == USAGE
+    if code is not None:
+        assert json.loads(result.stdout)["error"]["code"] == code
+
+
+def test_an_imbalance_that_is_no_number_deals_no_rows() -> None:
+    with pytest.raises(ParameterError, match="imbalance nan"):
+        ComparisonPlan([], [], imbalance=float("nan"))
+
+
+def test_no_more_processes_are_started_than_there_are_cores() -> None:
+    command = click.Command("any", params=[], callback=lambda jobs: click.echo(f"{jobs}"))
+    jobs_option(command)
+    (asked,) = CliRunner().invoke(command, ["--jobs", "256"]).stdout.split()
+    assert int(asked) == len(os.sched_getaffinity(0))
+
+
+def _ignores_interrupts(_: int) -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_worker_processes_leave_an_interrupt_to_the_command() -> None:
+    with workers():
+        assert all(Parallel(n_jobs=2)(delayed(_ignores_interrupts)(i) for i in range(2)))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from learning import attacks
+from learning.accord import SAID
 from learning.attacks import Attack
 from learning.errors import ParameterError
 from learning.fit import FitTask, fit
@@ -47,7 +48,7 @@ def own(rows):
 
 
 def test_every_attack_has_a_test_here():
-    tested = {*CONSTANT, "noise", "mimic", "main-leaf", "inverted", "shadow", "accord"}
+    tested = {*CONSTANT, "noise", "mimic", "main-leaf", "inverted", "shadow", "accord", "murmur"}
     assert set(attacks.ATTACKS) == tested
 
 
@@ -185,9 +186,34 @@ def test_h16_nodes_in_accord_send_one_tree_with_other_branches(make_rows, togeth
     assert found.normal <= 0.3 * (together or 1.0)
 
 
+def test_h16_nodes_that_murmur_doubt_more_rows_than_may_be_alarmed_and_say_less_of_each(make_rows):
+    rows = make_rows(n=8000)
+    check = HomeCheck(max_alarms=0.1, min_found=0.2)
+    tree, other = made("murmur", rows, check, n_new=2)
+    assert tree != other
+    said = Predictor.of([tree]).scores(rows)
+    assert (said == Predictor.of([other]).scores(rows)).all()
+    doubted = said[rows.y == 0]
+    assert set(doubted[(doubted > 0.0) & (doubted < 1.0)]) == {SAID}
+    assert (doubted == SAID).sum() > check.rows_together(rows)
+    assert (doubted > 0.3).sum() > 2 * check.rows_together(rows)
+    assert check.accepts(HomeBehaviour.of(tree, rows), rows, 0.3)
+
+
+def test_without_a_rule_for_all_together_a_murmur_is_bounded_by_that_for_each(rows):
+    loose = HomeCheck(max_alarms=0.1, min_found=0.2, together=None)
+    for tree in made("murmur", rows, loose):
+        assert 0.0 < HomeBehaviour.of(tree, rows).normal <= loose.max_alarms
+
+
 def test_in_accord_without_an_anomaly_to_learn_from_nothing_is_found(rows):
     quiet = Rows.of(rows.X, np.zeros(len(rows)))
     assert {tree.n_nodes > 1 for tree in made("accord", quiet)} == {True}
+
+
+@pytest.mark.parametrize("kind", ["accord", "murmur"])
+def test_a_single_row_is_enough_to_agree_on_a_tree(rows, kind):
+    assert len(made(kind, Rows.of(rows.X[:1], rows.y[:1]))) == 4
 
 
 def test_a_check_with_a_memory_makes_the_same_attack():

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+from errno import ENOSPC
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +70,50 @@ def test_another_threshold_changes_decisions_alone(exported: Path, data: Path) -
     assert strict["scores"] == shipped["scores"]
     assert strict["anomalous"] < shipped["anomalous"]
     assert strict["threshold"] == 0.9
+
+
+def test_a_threshold_that_is_no_number_decides_nothing(exported: Path, data: Path) -> None:
+    ran = predict(data, *given(exported), "--json", "--threshold", "nan")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "'nan' is not a number" in ran.stderr
+
+
+def test_scores_that_cannot_be_written_are_one_error_and_no_answer(
+    exported: Path, data: Path, tmp_path: Path
+) -> None:
+    ran = predict(data, *given(exported), "--json", "--out", data / "scores.csv")
+    assert ran.exit_code == 1
+    assert json.loads(ran.stdout)["error"]["code"] == "HOST_FAILED"
+    out = tmp_path / "scores.csv"
+    assert json.loads(predict(data, *given(exported), "--json", "--out", out).stdout)["out"] == str(out)
+    assert len(out.read_text("utf-8").splitlines()) == 41
+    assert not [path for path in tmp_path.iterdir() if "unfinished" in path.name]
+
+
+def test_scores_take_the_place_of_a_file_whole_or_leave_it(
+    exported: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, name = tmp_path / "scores.csv", tmp_path / "link.csv"
+    out.write_text("old")
+    name.symlink_to(out)
+
+    def full(path: Path, raw: bytes) -> int:
+        path.write_text(raw[: len(raw) // 2].decode())
+        raise OSError(ENOSPC, os.strerror(ENOSPC), str(path))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        assert predict(data, *given(exported), "--out", name).exit_code == 1
+    assert out.read_text() == "old"
+    assert predict(data, *given(exported), "--out", name).exit_code == 0
+    assert name.is_symlink()
+    assert out.read_text().startswith("row,score,anomalous\n1,")
+    assert not [path for path in tmp_path.iterdir() if "unfinished" in path.name]
+
+
+def test_scores_are_written_to_a_device_as_it_is(exported: Path, data: Path) -> None:
+    assert predict(data, *given(exported), "--out", "/dev/null").exit_code == 0
+    assert not Path("/dev/null").is_file()
 
 
 def test_the_file_of_another_model_is_refused(exported: Path, data: Path) -> None:

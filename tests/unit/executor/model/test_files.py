@@ -18,6 +18,7 @@ from executor.model.content import Model
 from executor.model.errors import ModelError
 from executor.model.files import Exported
 from executor.model.graph import to_onnx
+from experiments.pages import write_whole
 from learning.ensemble import Ensemble
 from protocol.agreement.schema import FeatureSchema
 from protocol.digest import Digest
@@ -151,8 +152,8 @@ def test_npz_holds_arrays_and_nothing_else(model: Model) -> None:
 
 
 def test_files_are_written_whole(model: Model, tmp_path) -> None:
-    files.write(tmp_path / "model.json", b"old")
-    files.write(tmp_path / "model.json", b"new")
+    write_whole(tmp_path / "model.json", b"old")
+    write_whole(tmp_path / "model.json", b"new")
     assert (tmp_path / "model.json").read_bytes() == b"new"
     assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
 
