@@ -12,7 +12,7 @@ remember_tools fabric fabric-ca helpers
 main() {
   case ${1-} in -h | --help) echo "usage: network/revoke.sh ORG NAME" && exit 0 ;; esac
   [ $# -eq 2 ] || die "$USAGE" "$# arguments" "revoke.sh takes two" "network/revoke.sh ORG NAME"
-  local org=$1 name=$2 work
+  local org=$1 name=$2 work tries
   load_network
   require_revocable "$org" "$name"
   work=$(mktemp -d)
@@ -24,8 +24,13 @@ main() {
   lock_network
   list_revoked "$org"
   publish_list "$org" "$work"
-  # An orderer that was away keeps the update until it has caught up, and a leader that is silent is waited for first: with
-  # BFT an orderer gives a transaction up after three minutes.
+  # Orderers may lose an update that one of them has taken: with BFT one that was away keeps it for itself until it has caught
+  # up, and gives it up after three minutes. So it is sent again, made anew, as the same command would.
+  for tries in 1 2; do
+    (eventually 100 "the peers refuse $name" is_refused "$org" "$name") 2>/dev/null && break
+    say "try $tries: the peers still take $name; the list is sent again"
+    (publish_list "$org" "$work") || say "the orderers did not take it; the first may be on its way"
+  done
   eventually 300 "the peers refuse $name" is_refused "$org" "$name"
   say "revoked $name of $org"
 }

@@ -42,6 +42,8 @@ OWN_SECONDS = 5.0
 """How long the own peer's endorsement, or its report of a commit, is waited for once enough others have come;
 so that what was written can be read there at once."""
 # The orderers have not taken a transaction that was answered so, if the peer tells the truth.
+_UNDECIDED = ("COMMIT_UNKNOWN", "PEERS_DISAGREE")
+"""What the next turn may settle: nobody knows yet, or a liar does and the honest are not as far."""
 _NOT_ORDERED = (
     Status.INVALID_ARGUMENT,
     Status.FAILED_PRECONDITION,
@@ -113,14 +115,16 @@ class Gateway:
     def order(self, transaction: Transaction) -> Commit:
         """Hand a transaction to the orderers, by a peer that endorsed it, and find out what became of it.
 
-        While nobody knows of it, the next peer hands it over, too: one that swallows it stops nothing.
+        While too few know of it, the next peer hands it over, too: one that swallows it stops nothing, nor
+        does one that knows better. Only the last turn says that peers contradict each other.
         """
         heights = {link: link.height for link in self._links}
         end = time.monotonic() + self.deadlines.commit
         links = [link for link in self._preferred() if link.peer.msp in transaction.endorsers]
         noes: list[Attempt] = []
         for left in reversed(range(len(links))):
-            no = self._hand_over(transaction, links[-1 - left])
+            submit = self.deadlines.submit
+            no = self._hand_over(transaction, links[-1 - left], self._turn(submit) if left else submit)
             if no is not None:
                 noes.append(no)
                 alone = no[0].peer.msp in self._decisive.alone
@@ -132,7 +136,7 @@ class Gateway:
             try:
                 return self._commit(transaction.tx_id, seconds if not left else self._turn(seconds), heights)
             except CommitStatusError as error:
-                if not left or error.code != "COMMIT_UNKNOWN" or time.monotonic() >= end:
+                if not left or error.code not in _UNDECIDED or time.monotonic() >= end:
                     raise
         raise SubmitError("SUBMIT_FAILED", "none of the peers endorsed it", transaction.tx_id)
 
@@ -212,7 +216,7 @@ class Gateway:
     def _qscc(self, function: str, *arguments: str, check: Check) -> bytes:
         return self._read(self.contract("qscc").propose(function, *arguments), self._plain, check)
 
-    def _hand_over(self, transaction: Transaction, link: Link) -> Attempt | None:
+    def _hand_over(self, transaction: Transaction, link: Link, seconds: float) -> Attempt | None:
         """Give a transaction to the orderers; returns a clear no. Anything else leads to the status."""
         request = gateway.SubmitRequest(
             transaction_id=transaction.tx_id,
@@ -220,7 +224,7 @@ class Gateway:
             prepared_transaction=transaction.envelope,
         )
         try:
-            link.call("Submit", request, self._turn(self.deadlines.submit))
+            link.call("Submit", request, seconds)
         except grpc.RpcError as error:
             return (link, error) if status_of(error) in _NOT_ORDERED else None
         return None
