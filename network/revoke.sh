@@ -23,13 +23,13 @@ main() {
   # Two changes of a channel's configuration at once exclude each other, and the later list must be the longer one.
   lock_network
   list_revoked "$org"
-  publish_list "$org" "$work"
-  # Orderers may lose an update that one of them has taken: with BFT one that was away keeps it for itself until it has caught
-  # up, and gives it up after three minutes. So it is sent again, made anew, as the same command would.
+  publish_list "$org" "$work" 0
+  # An orderer may lose an update that it has taken: with BFT one that was away keeps it for itself until it has caught up, and
+  # gives it up after three minutes. So it is made anew and sent to another.
   for tries in 1 2; do
     (eventually 100 "the peers refuse $name" is_refused "$org" "$name") 2>/dev/null && break
     say "try $tries: the peers still take $name; the list is sent again"
-    (publish_list "$org" "$work") || say "the orderers did not take it; the first may be on its way"
+    (publish_list "$org" "$work" "$tries") || say "the orderers did not take it; the first may be on its way"
   done
   eventually 300 "the peers refuse $name" is_refused "$org" "$name"
   say "revoked $name of $org"
@@ -62,10 +62,10 @@ list_revoked() { # ORG
     die "$FAILED" "the CA of $1 made no revocation list" "it said the above" "run the command again"
 }
 
-publish_list() { # ORG DIRECTORY
+publish_list() { # ORG DIRECTORY TURN
   local org=$1 work=$2 flags orderer version crl
   crl=$(registrar_of "$org")/msp/crls/crl.pem
-  flags=$(orderer_flags)
+  flags=$(orderer_flags "$3")
   mapfile -t orderer <<<"$flags"
   quietly "fetch the channel's configuration" as "$org" admin channel fetch config "$work/block" -c "$CHANNEL" "${orderer[@]}"
   fabric configtxlator proto_decode --type common.Block --input "$work/block" --output "$work/block.json"

@@ -18,11 +18,13 @@ as() {
     CORE_PEER_MSPCONFIGPATH=$dir/users/$identity/msp fabric peer "$@"
 }
 
-# The first orderer that answers: after a leader's death another one takes the transaction. One flag or value a line, for
-# mapfile: paths may hold spaces.
+# orderer_flags [TURN]: the first orderer that answers, since after a leader's death another one takes the transaction; at each
+# turn the search begins with the next, in case one loses what it takes. One flag or value a line, for mapfile: paths may hold
+# spaces.
 orderer_flags() {
-  local orderer
-  for orderer in $(orderers); do
+  local orderer i
+  for ((i = 0; i < ORDERERS; i++)); do
+    orderer=orderer$(((i + ${1:-0}) % ORDERERS + 1))
     if "$(tools_dir helpers)/healthy" "tls://127.0.0.1:$(orderer_port "$orderer")" 2>/dev/null; then
       flags_of "$orderer"
       return 0
