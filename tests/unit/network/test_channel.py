@@ -29,7 +29,7 @@ def test_each_turn_begins_with_the_next_orderer_and_passes_over_those_that_are_d
     helper.chmod(0o755)
     script = (
         f'. "{LIBRARY}/common.sh"; . "{LIBRARY}/channel.sh"; tools_dir() {{ echo "{tmp_path}"; }}; '
-        f"ORDERERS=3 ORGS=2 PORTS=17 STATE=/state; orderer_flags {turn}"
+        f"ORDERERS=3 ORGS=2 PORTS=17; orderer_flags {turn}"
     )
     ran = subprocess.run(
         ["bash", "-euc", script],
