@@ -145,11 +145,12 @@ def test_another_topology_and_image_hold_when_all_have_agreed(image: str) -> Non
     done("process", "start", process)
     version = unique("2")
     register(version)
-    for arguments in (("topology", process, "full"), ("image", process, version)):
-        asked = done("process", *arguments, "--from", "2")
+    # Who names no iteration agrees to none that is later than the one it would ask for itself.
+    for change in (("topology", process, "full"), ("image", process, version)):
+        arguments = (*change, "--from", "2")
+        asked = done("process", *arguments)
         assert not asked["holds"]
         assert asked["missing"] == ["Org2MSP", "Org3MSP", "Org4MSP"]
-        # The others name no iteration: they agree to what was asked for.
         answers = [done("process", *arguments, organisation=name) for name in ORGANISATIONS[1:]]
         # A topology needs all four, an image three: the fourth agrees to what holds.
         held = [False, False, True] if arguments[0] == "topology" else [False, True, True]
