@@ -16,7 +16,7 @@ from executor.errors import UsageError
 from executor.exits import json_option, reported
 from executor.ledger.chaincodes.proxies import Ledger, Submitted
 from executor.process.agreements import ask_text, subject_text
-from executor.process.asking import agreed, first_of, rejoin
+from executor.process.asks import agreed, first_of, rejoin
 from executor.process.names import msp_id
 from executor.process.output import submitted
 from protocol.agreement.course import ChangeKind

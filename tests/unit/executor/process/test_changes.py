@@ -8,7 +8,7 @@ from support.memory.scenario import changed
 from support.memory.story import MemberTransport
 
 from executor.ledger.chaincodes.proxies import Ledger
-from executor.process.asking import agreed, first_of, rejoin
+from executor.process.asks import agreed, first_of, rejoin
 from protocol.agreement.course import ChangeKind
 
 P = "fraud-2026"
