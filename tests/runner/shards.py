@@ -17,6 +17,18 @@ PROCESSES = len(os.sched_getaffinity(0)) + 1
 """One more than this process may use processors, because a unit test waits now and then: for a socket."""
 FEWEST_FILES = 8
 """For fewer it does not pay to load the libraries once more."""
+COSTS = {
+    "executor/audit": 1.5,
+    "executor/ledger": 3.5,
+    "executor/test_simulate.py": 5,
+    "experiments": 2.8,
+    "network": 2.3,
+    "chaincode": 0.6,
+    "protocol": 0.5,
+    "executor/process": 0.3,
+    "executor/image": 0.4,
+}
+"""How long a byte of tests takes there, as measured, where that is far from the mean of all."""
 
 
 def shards(paths: Sequence[str], processes: int = PROCESSES) -> list[list[str]]:
@@ -24,8 +36,8 @@ def shards(paths: Sequence[str], processes: int = PROCESSES) -> list[list[str]]:
     files = sorted(files_of(paths))
     count = min(processes, max(1, len(files) // FEWEST_FILES))
     dealt: list[list[str]] = [[] for _ in range(count)]
-    sizes = [_size(file) for file in files]
-    before = 0
+    sizes = [cost(file) for file in files]
+    before = 0.0
     for file, size in zip(files, sizes, strict=True):
         middle = before + size / 2
         dealt[int(middle * count / sum(sizes))].append(file)
@@ -52,6 +64,9 @@ def files_of(paths: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _size(file: str) -> int:
+def cost(file: str) -> float:
+    """Return about how long a file's tests take, in no unit: by its size, and by where it is."""
     path = Path(ROOT, file.partition("::")[0])
-    return max(1, path.stat().st_size) if path.is_file() else 1
+    size = max(1, path.stat().st_size) if path.is_file() else 1
+    place = file.removeprefix("tests/unit/")
+    return size * next((each for folder, each in COSTS.items() if place.startswith(folder)), 1.0)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from runner.shards import files_of, shards, shuffled_shards
+from runner.shards import COSTS, cost, files_of, shards, shuffled_shards
 from runner.surroundings import ROOT
 
 WHOLE = ["tests/unit"]
@@ -18,8 +18,13 @@ def test_every_file_is_dealt_once(dealt: list[list[str]]) -> None:
 
 
 def test_processes_have_about_the_same_to_do() -> None:
-    sizes = [sum((ROOT / file).stat().st_size for file in files) for files in shards(WHOLE, 3)]
-    assert max(sizes) < 1.05 * min(sizes)
+    costs = [sum(cost(file) for file in files) for files in shards(WHOLE, 3)]
+    assert max(costs) < 1.1 * min(costs)
+
+
+def test_places_that_cost_more_are_there() -> None:
+    for place in COSTS:
+        assert any(file.startswith(f"tests/unit/{place}") for file in files_of(WHOLE)), place
 
 
 def test_neighbours_stay_together() -> None:
